@@ -1,6 +1,7 @@
 //! Sends the planner's actions.
 
 mod host;
+mod large_object;
 mod route;
 
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use crate::interrupt::superseded;
 use crate::listener::StepTaken;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::{Reading, Snapshot};
-use crate::provider_specs::{self, LargeObject};
+use crate::provider_specs;
 use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
@@ -27,6 +28,7 @@ use fivespot_runtime::http::error::{retry_after, status};
 use fivespot_runtime::http::{Address, ApiClient};
 use fivespot_runtime::lease::Fenced;
 pub(crate) use host::give_back;
+use large_object::LargeObject;
 use route::{Route, is_scheduled_machine, route};
 
 /// How long to wait for the response when a schedule is disabled or a ScheduleOverride is created.

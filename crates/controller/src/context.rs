@@ -1,6 +1,7 @@
 //! The state that all parts of the running controller share.
 
 mod caches;
+mod dependents;
 pub(crate) mod enqueue;
 mod workloads;
 
@@ -24,24 +25,22 @@ use crate::class_turns::ClassTurns;
 use crate::host_pool::HostPools;
 use crate::kind::{self, cache_name, scheduled_machine};
 use crate::object_state::{ObjectState, ReportedState};
-use crate::observe::ReadResult;
-use crate::observe::crds::follow_crds;
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
-use crate::observe::own_crd::{self, OwnCrd};
-use crate::observe::projection::CachedKind;
+use crate::observe::own_crd::OwnCrd;
+use crate::observe::projection::{CachedKind, KindInformer};
 use crate::observe::provided::ProvidedSchedules;
 use crate::observe::read_class::ReadClass;
 use crate::observe::read_once::ReadOnce;
-use crate::observe::watch::{KindInformer, WatchScope, fill};
+use crate::observe::read_result::ReadResult;
+use crate::observe::watch::{WatchScope, fill};
 use crate::observe::workload::{Workload, pods_of};
-use crate::orphan;
-use crate::own_object::OwnKind;
-use crate::report::Unpublished;
-use crate::schedule_override::{self, Overrides};
-use crate::scheduled_capacity;
-use crate::scheduled_machine_set::{self, Sets};
-use crate::spot_schedule::{self, SpotSchedules};
+use crate::orphan::reported::ReportedOrphans;
+use crate::own_kind::OwnKind;
+use crate::report::unpublished::Unpublished;
+use crate::schedule_override::overrides::Overrides;
+use crate::scheduled_machine_set::sets::Sets;
+use crate::spot_schedule::spot_schedules::{self, SpotSchedules};
 use crate::telemetry::metrics::{Metrics, count_requests};
 use crate::{Controllers, Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{SharedReads, Task};
@@ -99,7 +98,7 @@ pub(crate) struct Context {
     role: Mutex<Role>,
     tables: Mutex<Tables>,
     /// The Machines without a ScheduledMachine for which an Event was written.
-    pub(crate) reported_orphans: orphan::ReportedOrphans,
+    pub(crate) reported_orphans: ReportedOrphans,
     tasks: UnboundedSender<BoxFuture<'static, ()>>,
 }
 
@@ -186,7 +185,7 @@ impl Context {
             class_turns: ClassTurns::default(),
             class_rates: ClassRates::default(),
             provided: ProvidedSchedules::default(),
-            spot_schedules: spot_schedule::all(|kind| of_kind(kind, OTHERS, machines)),
+            spot_schedules: spot_schedules::all(|kind| of_kind(kind, OTHERS, machines)),
             overrides: Overrides::new(of_kind(name::OVERRIDE_KIND, OTHERS, machines)),
             capacities: of_kind(name::CAPACITY_KIND, CAPACITIES, capacity),
             sets: Sets::new(of_kind(name::SET_KIND, SETS, machines)),
@@ -203,7 +202,7 @@ impl Context {
             starts: Mutex::new(StartLimit::at_most(options.max_starts_per_minute)),
             role: Mutex::new(role),
             tables: Mutex::new(tables),
-            reported_orphans: orphan::ReportedOrphans::default(),
+            reported_orphans: ReportedOrphans::default(),
             tasks,
             options,
         }
@@ -294,20 +293,17 @@ impl Context {
         let _ = self.tasks.send(future.boxed());
     }
 
-    /// Starts the watches of ScheduledMachines, of the kinds with a controller of their own, and of
-    /// CustomResourceDefinitions.
-    pub(crate) fn start(self: &Arc<Self>) {
+    /// Starts the watches of the kinds beside ScheduledMachines that this replica reconciles, or needs,
+    /// unless they run.
+    pub(crate) fn watch_own_kinds(self: &Arc<Self>) {
         let Controllers { machines, capacity } = self.options.controllers;
         if machines {
-            self.watch(&self.scheduled_machines.clone(), None);
-            scheduled_machine_set::informer(self);
+            self.set_cache();
         }
-        schedule_override::informer(self);
+        self.override_cache();
         if capacity {
-            scheduled_capacity::informer(self);
+            self.capacity_cache();
         }
-        self.watch_spot_schedules();
-        self.spawn_detached(follow_crds(self.clone()));
     }
 
     /// The cache of ScheduledMachines. The first call starts their watch where only capacities are
@@ -393,24 +389,6 @@ impl Context {
         is_awaited
     }
 
-    /// A CustomResourceDefinition of 5-Spot has changed: starts the watches that failed again, and
-    /// enqueues every ScheduledMachine if its own definition has other fields than before.
-    pub(crate) async fn own_group_changed(self: &Arc<Self>) {
-        let informer = self.scheduled_machines.clone();
-        if informer.is_failing() {
-            informer.stop();
-            self.watch(&informer, None);
-        }
-        schedule_override::informer(self);
-        if self.options.controllers.capacity {
-            scheduled_capacity::informer(self);
-        }
-        if self.options.controllers.machines {
-            scheduled_machine_set::informer(self);
-        }
-        own_crd::refresh(self).await;
-    }
-
     /// Records that `key` requested a kind of `group` that is not served.
     pub(crate) fn record_unserved(&self, group: &str, key: &Key) {
         let mut tables = self.tables();
@@ -450,7 +428,7 @@ impl Context {
         self.drop_cache(&pods_of(key));
         self.name_conflicts.forget(key);
         self.tables().states.remove(key);
-        if !scheduled_capacity::exists(self, key) {
+        if !self.has_capacity(key) {
             self.forget_unserved(key);
         }
     }

@@ -40,6 +40,7 @@ mod object_state;
 mod observe;
 mod options;
 mod orphan;
+mod own_kind;
 mod own_object;
 pub mod program;
 mod provider_specs;

@@ -5,7 +5,7 @@ use fivespot_api::{Phase, ScheduledMachineStatus, Shutdown, ShutdownReason};
 use fivespot_plan::Memory;
 use jiff::Timestamp;
 
-use crate::report::Unpublished;
+use crate::report::unpublished::Unpublished;
 use fivespot_runtime::cache::Expectations;
 
 /// The state kept between two reconciles.

@@ -18,7 +18,9 @@ pub(crate) mod projection;
 pub(crate) mod provided;
 pub(crate) mod read_class;
 pub(crate) mod read_once;
+pub(crate) mod read_result;
 pub(crate) mod schedule_inputs;
+pub(crate) mod taken_name;
 pub(crate) mod watch;
 pub(crate) mod workload;
 
@@ -44,7 +46,6 @@ use crate::observe::projection::CachedKind;
 use crate::provider_specs;
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::not_before;
-pub(crate) use management::ReadResult;
 use management::Source;
 
 /// The objects that a reconcile plans from.
@@ -181,7 +182,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
             .reclaim_override
             .or_else(|| object.spec.reclaim_stop().map(Into::into))
             .filter(|_| context.overrides.have_room_for_stop(&source.key.namespace)),
-        outdated_crd: own_crd::outdated(context).await,
+        outdated_crd: crds::outdated(context).await,
         hosts,
     };
     Ok(Observation::Snapshot(Box::new(Snapshot {

@@ -4,56 +4,20 @@
 //!
 //! They are found only while Machines are watched, which begins with the first ScheduledMachine.
 
-use std::collections::BTreeSet;
+pub(crate) mod reported;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::{Mutex, PoisonError};
 
 use fivespot_api::name;
 use serde_json::{Value, json};
 
 use crate::context::Context;
-use crate::observe::projection::CachedKind;
-use crate::observe::projection::Target;
 use crate::{Key, report};
-
-/// The uids of the Machines that have been reported.
-#[derive(Debug, Default)]
-pub(crate) struct ReportedOrphans(Mutex<BTreeSet<String>>);
-
-impl ReportedOrphans {
-    /// Returns those of `all` that have not been reported, and records `all` as reported. Other
-    /// Machines are forgotten.
-    fn unreported(&self, all: Vec<Value>) -> Vec<Value> {
-        let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let uid = |it: &Value| text(it, "/metadata/uid").to_owned();
-        let now = all.iter().map(uid).collect();
-        let before = std::mem::replace(&mut *reported, now);
-        let is_new = |it: &Value| !before.contains(&uid(it));
-        all.into_iter().filter(is_new).collect()
-    }
-}
-
-/// The Machines without a ScheduledMachine that are not being deleted.
-pub(crate) fn orphans(context: &Context) -> Vec<Value> {
-    let owners = &context.scheduled_machines.store;
-    let is_left = |owner: &Target| match owner {
-        Target::One(owner) => owners.get(owner).is_none(),
-        _ => false,
-    };
-    let caches = context.caches().into_iter();
-    let machines = caches.filter(|informer| informer.projection == CachedKind::Machine);
-    machines
-        .flat_map(|informer| informer.store.all())
-        .filter(|(_, object)| object.targets.iter().any(is_left))
-        .map(|(_, object)| object.value())
-        .filter(|it| it.pointer("/metadata/deletionTimestamp").is_none())
-        .collect()
-}
 
 /// Reports, once each, Machines whose ScheduledMachine is gone. `key` is the ScheduledMachine
 /// whose deletion was noticed. Best effort: a lost event is not sent again.
 pub(crate) async fn warn(context: &Context, key: &Key) {
-    for machine in context.reported_orphans.unreported(orphans(context)) {
+    for machine in context.reported_orphans.unreported(context.orphans()) {
         let namespace = text(&machine, "/metadata/namespace");
         let machine_name = text(&machine, "/metadata/name");
         tracing::warn!(

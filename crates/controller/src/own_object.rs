@@ -1,94 +1,25 @@
-//! What the controllers of the kinds beside ScheduledMachines have in common: a queue, a fence, and
-//! the writes to the own object.
+//! The writes of the controllers of the kinds beside ScheduledMachines to their own objects.
 
 use std::future::Future;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use fivespot_plan::Event;
 
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{CacheProjection as _, Health};
+use fivespot_runtime::cache::CacheProjection as _;
 use fivespot_runtime::http::Address;
-use fivespot_runtime::lease::{Fence, Fenced};
-use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
+use fivespot_runtime::lease::Fenced;
+use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::{Busy, Clock, after};
 use serde::Serialize;
 use serde_json::Value;
-use tracing::{Instrument as _, Span};
 
 use crate::context::Context;
 use crate::failure;
-use crate::observe::projection::Object;
-use crate::observe::watch::KindInformer;
+use crate::observe::projection::{KindInformer, Object};
+use crate::own_kind::{DONE, OwnKind};
 use crate::report::{Regarding, create_event};
 use crate::status_patch::status_patch;
-
-/// A reconcile in which nothing is left to do.
-pub(crate) const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
-
-/// The queue of a kind, and the fence of its reconciles.
-#[derive(Debug)]
-pub(crate) struct OwnKind {
-    pub(crate) queue: WorkQueue,
-    fence: Fence,
-}
-
-impl OwnKind {
-    /// An empty queue. `max_concurrent` are reconciled at a time, none if not `is_enabled`.
-    pub(crate) fn new(
-        clock: &Clock,
-        backoff: Backoff,
-        fence: Fence,
-        max_concurrent: NonZeroUsize,
-        is_enabled: bool,
-    ) -> Self {
-        let queue = WorkQueue::new(clock.clone(), backoff, max_concurrent);
-        Self {
-            queue: if is_enabled { queue } else { queue.disabled() },
-            fence,
-        }
-    }
-
-    /// Enqueues these.
-    pub(crate) fn enqueue(&self, keys: impl IntoIterator<Item = Key>) {
-        for key in keys {
-            self.queue.enqueue(&key);
-        }
-    }
-
-    /// Awaits a reconcile of `own` and puts its key back into the queue.
-    pub(crate) async fn reconcile(
-        &self,
-        own: &Key,
-        busy: Busy,
-        span: Span,
-        work: impl Future<Output = ReconcileResult>,
-    ) {
-        drop(busy);
-        let result = self.queue.charging(own, work.instrument(span)).await;
-        self.queue.finish(own, result);
-    }
-
-    /// How a reconcile ends that needs a list; the list enqueues the key.
-    pub(crate) fn waiting(&self) -> ReconcileResult {
-        let until = after(self.queue.now(), EVENT_TIMEOUT);
-        ReconcileResult::Waiting { until }
-    }
-
-    /// How a reconcile ends that needs caches of which one is not synced; `None` if all are.
-    pub(crate) fn unsynced<const N: usize>(
-        &self,
-        caches: [Health; N],
-    ) -> Option<ReconcileResult> {
-        if caches.iter().any(|of| matches!(of, Health::Failing(_))) {
-            return Some(DONE);
-        }
-        let is_loading = caches.contains(&Health::Loading);
-        is_loading.then(|| self.waiting())
-    }
-}
 
 /// The object of a reconcile, as its cache shows it.
 pub(crate) struct OwnObject<'a> {

@@ -18,12 +18,13 @@ use crate::host_pool::{Turn, Wish};
 use crate::interrupt::superseded;
 use crate::observe::confirm::confirm;
 use crate::observe::live_reads::LiveReads;
-use crate::observe::name_conflict::watch_names;
+use crate::observe::taken_name::watch_names;
 use crate::observe::{
     Incomplete, Observation, Reading, Snapshot, has_failed_reads, observe,
 };
 use crate::orphan;
-use crate::report::{self, StatusChange, StatusWrite, Unpublished};
+use crate::report::unpublished::Unpublished;
+use crate::report::{self, StatusChange, StatusWrite};
 use caches::{await_effect, event_deadline, is_caught_up, record_observation};
 use fivespot_runtime::Key;
 use fivespot_runtime::queue::ReconcileResult;
@@ -333,7 +334,9 @@ impl Attempt<'_> {
             }
         }
         let events = plan.events.clone();
-        self.events.extend(Unpublished::of(snapshot, events));
+        let uid = snapshot.object.metadata.uid.clone().unwrap_or_default();
+        let events = Unpublished::of(uid, snapshot.now, events);
+        self.events.extend(events);
         None
     }
 

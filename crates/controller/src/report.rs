@@ -1,5 +1,7 @@
 //! Reporting: the status, and one Event per transition.
 
+pub(crate) mod unpublished;
+
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
@@ -24,6 +26,7 @@ use fivespot_runtime::http::Address;
 use fivespot_runtime::http::error::retry_after;
 use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::ReconcileResult;
+use unpublished::Unpublished;
 
 /// The outcome of writing a status.
 pub(crate) enum StatusWrite {
@@ -267,33 +270,7 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
 /// remain.
 const RELEASED: &str = "FinalizerCleanupTimedOut";
 
-/// An event to publish.
-#[derive(Clone, Debug)]
-pub(crate) struct Unpublished {
-    /// When it happened.
-    at: Timestamp,
-    /// The uid of the ScheduledMachine that it regards.
-    uid: String,
-    /// Its position among the events of the same instant.
-    place: i128,
-    event: Event,
-}
-
 impl Unpublished {
-    /// The events of a plan that was made from `snapshot`.
-    pub(crate) fn of(
-        snapshot: &Snapshot,
-        events: Vec<Event>,
-    ) -> impl Iterator<Item = Self> {
-        let uid = snapshot.object.metadata.uid.clone().unwrap_or_default();
-        (0..).zip(events).map(move |(place, event)| Self {
-            at: snapshot.now,
-            uid: uid.clone(),
-            place,
-            event,
-        })
-    }
-
     fn body(&self, context: &Context, key: &Key) -> Value {
         let Self {
             at,

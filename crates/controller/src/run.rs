@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
+use crate::observe::crds::follow_crds;
 use crate::reconcile::reconcile;
 use crate::schedule_override::reconcile as reconcile_override;
 use crate::scheduled_capacity::reconcile as reconcile_capacity;
@@ -36,7 +37,7 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
     let (tasks, mut started) = unbounded_channel();
     let context = Arc::new(Context::new(options, tasks));
     context.options.instruments.attach(&context);
-    context.start();
+    start(&context);
     let (leave, left) = oneshot::channel();
     let mut leave = Some(leave);
     let mut coordinated = pin!(coordinate(context.clone(), left));
@@ -98,4 +99,15 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
             return value;
         }
     }
+}
+
+/// Starts the watches of ScheduledMachines, of the kinds with a controller of their own, and of
+/// CustomResourceDefinitions.
+fn start(context: &Arc<Context>) {
+    if context.options.controllers.machines {
+        context.watch(&context.scheduled_machines, None);
+    }
+    context.watch_own_kinds();
+    context.watch_spot_schedules();
+    context.spawn_detached(follow_crds(context.clone()));
 }

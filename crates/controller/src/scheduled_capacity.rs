@@ -20,50 +20,16 @@ use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::context::Context;
-use crate::kind::scheduled_capacity;
+use crate::failure;
 use crate::listener::Transition;
 use crate::observe::Incomplete;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
-use crate::observe::projection::{
-    CachedKind, hosted_term, machine_node_term, target_group_term,
-};
+use crate::observe::projection::machine_node_term;
 use crate::observe::schedule_inputs;
-use crate::observe::watch::KindInformer;
-use crate::own_object::{DONE, OwnObject, OwnWrite};
-use crate::{failure, schedule_override};
+use crate::own_kind::DONE;
+use crate::own_object::{OwnObject, OwnWrite};
 use target::{Located, locate};
-
-impl Context {
-    /// The cached ScheduledCapacities that an index term finds; none before they are watched.
-    pub(crate) fn capacities_by(&self, term: &str) -> Vec<Key> {
-        let cache = self.cache(&crate::kind::cache_name(&scheduled_capacity()));
-        cache.map_or_else(Vec::new, |cache| cache.store.found_by(term))
-    }
-
-    /// ScheduledMachines of a namespace have changed, and with them perhaps their Nodes.
-    pub(crate) fn machines_of_changed(&self, namespace: &str) {
-        self.capacities
-            .enqueue(self.capacities_by(&hosted_term(namespace)));
-    }
-
-    /// A CustomResourceDefinition of `group` has changed, and with it perhaps what targets are.
-    pub(crate) fn group_of_targets_changed(&self, group: &str) {
-        self.capacities
-            .enqueue(self.capacities_by(&target_group_term(group)));
-    }
-}
-
-/// The cache of ScheduledCapacities.
-pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
-    context.informer(&scheduled_capacity(), CachedKind::Capacity)
-}
-
-/// Whether the cache shows a ScheduledCapacity of that name.
-pub(crate) fn exists(context: &Context, key: &Key) -> bool {
-    let cache = context.cache(&crate::kind::cache_name(&scheduled_capacity()));
-    cache.is_some_and(|cache| cache.store.get(key).is_some())
-}
 
 /// Reconciles `own` and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
@@ -79,7 +45,7 @@ pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u
 }
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
-    let informer = informer(context);
+    let informer = context.capacity_cache();
     let caches = [informer.health(&own.namespace)];
     if let Some(end) = context.capacities.unsynced(caches) {
         return end;
@@ -181,7 +147,7 @@ impl Reconcile<'_> {
         };
         let spec = &mut object.spec.schedule;
         let mut schedule = schedule_inputs::without_overrides(&source, spec).await?;
-        let overrides = schedule_override::informer(context);
+        let overrides = context.override_cache();
         match overrides.health(&own.namespace) {
             Health::Synced => {
                 let own = context.overrides.of_capacity(own);

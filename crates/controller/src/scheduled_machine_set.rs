@@ -4,107 +4,29 @@
 //! decided from the set and its machines as they are just then read from the server.
 
 mod observe;
+pub(crate) mod sets;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use fivespot_api::ScheduledMachineSet;
 use fivespot_plan::set::{SetFailure, set_warning};
-use fivespot_plan::{Event, SetAction, SetPlan, Side, Unanswered, plan_set};
+use fivespot_plan::{Event, SetAction, SetPlan, Side, plan_set};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
-use jiff::{SignedDuration, Timestamp};
-use kubemu_clock::{Busy, after};
+use jiff::Timestamp;
+use kubemu_clock::Busy;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use crate::context::Context;
 use crate::failure;
-use crate::kind::{cache_name, scheduled_machine, scheduled_machine_set};
+use crate::kind::scheduled_machine;
 use crate::observe::projection::CachedKind;
-use crate::observe::watch::KindInformer;
-use crate::own_object::{DONE, OwnKind, OwnObject, OwnWrite};
+use crate::own_kind::DONE;
+use crate::own_object::{OwnObject, OwnWrite};
 use observe::Observed;
-
-/// How long a set in which nothing was to be done is left alone while only its machines change: at
-/// an edge each of them changes several times, and all of them are read each time.
-const PAUSE: SignedDuration = SignedDuration::from_secs(1);
-
-/// The queue of the sets, and what is kept of each.
-#[derive(Debug)]
-pub(crate) struct Sets {
-    pub(crate) kind: OwnKind,
-    states: Mutex<BTreeMap<Key, SetState>>,
-}
-
-/// The state kept between two reconciles. All of it may be lost.
-#[derive(Debug, Default)]
-struct SetState {
-    unanswered: Unanswered,
-    /// The generation in which nothing was to be done, and until when it is left alone.
-    at_rest: Option<(Option<i64>, Timestamp)>,
-}
-
-impl Sets {
-    /// No sets.
-    pub(crate) fn new(kind: OwnKind) -> Self {
-        Self {
-            kind,
-            states: Mutex::default(),
-        }
-    }
-
-    fn states(&self) -> MutexGuard<'_, BTreeMap<Key, SetState>> {
-        self.states.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Reads or changes what is not answered of a set.
-    fn unanswered<T>(&self, key: &Key, with: impl FnOnce(&mut Unanswered) -> T) -> T {
-        with(&mut self.states().entry(key.clone()).or_default().unanswered)
-    }
-
-    /// Until when a set of that generation is left alone; `None` if it is not.
-    fn pause(&self, key: &Key, generation: Option<i64>) -> Option<Timestamp> {
-        let (at_rest, until) = self.states().get(key)?.at_rest?;
-        let is_paused = at_rest == generation && self.kind.queue.now() < until;
-        is_paused.then_some(until)
-    }
-
-    /// Records whether nothing was to be done about a set.
-    fn rest(&self, key: &Key, generation: Option<i64>, is_at_rest: bool) {
-        let until = after(self.kind.queue.now(), PAUSE);
-        let mut states = self.states();
-        let state = states.entry(key.clone()).or_default();
-        state.at_rest = is_at_rest.then_some((generation, until));
-    }
-}
-
-impl Context {
-    /// ScheduledMachines have changed: enqueues the sets whose machines have such names.
-    pub(crate) fn enqueue_sets_of<'k>(
-        &self,
-        machines: impl IntoIterator<Item = &'k Key>,
-    ) {
-        let Some(sets) = self.cache(&cache_name(&scheduled_machine_set())) else {
-            return;
-        };
-        for machine in machines {
-            if let Some((set, _)) = machine.name.rsplit_once('-') {
-                let set = Key::new(machine.namespace.clone(), set);
-                if sets.store.get(&set).is_some() {
-                    self.sets.kind.queue.enqueue(&set);
-                }
-            }
-        }
-    }
-}
-
-/// The cache of sets.
-pub(crate) fn informer(context: &Arc<Context>) -> Arc<KindInformer> {
-    context.informer(&scheduled_machine_set(), CachedKind::Set)
-}
 
 /// Reconciles `own` and puts its key back into the queue. The future must be run by
 /// [`Clock::stop_while_busy`].
@@ -120,14 +42,14 @@ pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u
 }
 
 async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
-    let informer = informer(context);
+    let informer = context.set_cache();
     let machines = context.scheduled_machines.health(&own.namespace);
     let caches = [informer.health(&own.namespace), machines];
     if let Some(end) = context.sets.kind.unsynced(caches) {
         return end;
     }
     let Some(found) = informer.store.get(own) else {
-        context.sets.states().remove(own);
+        context.sets.forget(own);
         return DONE;
     };
     let stored = found.value();

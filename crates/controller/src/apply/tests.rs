@@ -14,7 +14,7 @@ use fivespot_plan::{Request, Target};
 
 use super::*;
 use crate::Options;
-use crate::observe::watch::KindInformer;
+use crate::observe::projection::KindInformer;
 
 #[tokio::test]
 async fn a_list_that_began_before_the_response_does_not_show_the_write() {

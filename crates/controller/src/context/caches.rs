@@ -7,13 +7,13 @@ use fivespot_capi::Reference;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::watch::Selector;
 use kube::api::ApiResource;
+use serde_json::Value;
 
 use super::{Context, Tables};
 use crate::Namespaces;
-use crate::kind::cache_name;
-use crate::observe::projection::CachedKind;
+use crate::kind::{self, cache_name};
+use crate::observe::projection::{CachedKind, KindInformer, Target};
 use crate::observe::provided::MAX_KINDS;
-use crate::observe::watch::KindInformer;
 
 impl Context {
     /// All caches.
@@ -184,5 +184,47 @@ impl Context {
         for informer in others {
             informer.stop();
         }
+    }
+
+    /// The Machines without a ScheduledMachine that are not being deleted.
+    pub(crate) fn orphans(&self) -> Vec<Value> {
+        let owners = &self.scheduled_machines.store;
+        let is_left = |owner: &Target| match owner {
+            Target::One(owner) => owners.get(owner).is_none(),
+            _ => false,
+        };
+        let caches = self.caches().into_iter();
+        let machines =
+            caches.filter(|informer| informer.projection == CachedKind::Machine);
+        machines
+            .flat_map(|informer| informer.store.all())
+            .filter(|(_, object)| object.targets.iter().any(is_left))
+            .map(|(_, object)| object.value())
+            .filter(|it| it.pointer("/metadata/deletionTimestamp").is_none())
+            .collect()
+    }
+
+    /// The cache of overrides. The first call of each of these starts a watch.
+    pub(crate) fn override_cache(self: &Arc<Self>) -> Arc<KindInformer> {
+        self.informer(&kind::schedule_override(), CachedKind::Override)
+    }
+
+    /// The cache of ScheduledCapacities.
+    pub(crate) fn capacity_cache(self: &Arc<Self>) -> Arc<KindInformer> {
+        self.informer(&kind::scheduled_capacity(), CachedKind::Capacity)
+    }
+
+    /// The cache of ScheduledMachineSets.
+    pub(crate) fn set_cache(self: &Arc<Self>) -> Arc<KindInformer> {
+        self.informer(&kind::scheduled_machine_set(), CachedKind::Set)
+    }
+
+    /// The cache of the schedules of a kind that other objects follow.
+    pub(crate) fn spot_schedule_cache(
+        self: &Arc<Self>,
+        of_kind: &str,
+    ) -> Arc<KindInformer> {
+        let cached = CachedKind::SpotSchedule(of_kind.to_owned());
+        self.informer(&kind::spot_schedule(of_kind), cached)
     }
 }

@@ -11,11 +11,10 @@ use super::Context;
 use crate::Key;
 use crate::failure;
 use crate::observe::projection::{
-    CachedKind, Target, calendar_term, class_of_term, cluster_term, spot_schedule_term,
+    CachedKind, KindInformer, Target, calendar_term, class_of_term, cluster_term,
+    spot_schedule_term,
 };
-use crate::observe::watch::KindInformer;
 use crate::observe::workload::Workload;
-use crate::scheduled_capacity;
 
 /// Enqueues the ScheduledMachines that a change of a cache affects.
 pub(crate) struct Enqueue {
@@ -285,7 +284,7 @@ impl Context {
     pub(crate) fn enqueue_waiting(&self, waiting: impl IntoIterator<Item = Key>) {
         for key in waiting {
             self.enqueue_spot_schedules_named(&key);
-            let is_capacity = scheduled_capacity::exists(self, &key);
+            let is_capacity = self.has_capacity(&key);
             if is_capacity {
                 self.capacities.enqueue([key.clone()]);
             }

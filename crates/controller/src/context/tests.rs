@@ -9,6 +9,7 @@ use crate::kind::{cluster_api, spot_schedule};
 use crate::observe::live_reads::LiveReads;
 use crate::observe::projection::spot_schedule_term;
 use crate::observe::{Incomplete, Observation, observe};
+use crate::{scheduled_capacity, spot_schedule};
 
 /// A context with a server that never responds.
 fn context() -> Arc<Context> {
@@ -39,7 +40,7 @@ async fn after_an_upgrade_only_the_newer_version_is_watched() {
 
 /// The caches of ScheduledMachines and of overrides are filled: with this object, and with none.
 fn fill_own_caches(context: &Arc<Context>, own: &Key, object: Value) {
-    let overrides = schedule_override::informer(context);
+    let overrides = context.override_cache();
     let machines = &context.scheduled_machines.store;
     let part = None;
     for store in [machines, &overrides.store] {
@@ -139,7 +140,7 @@ async fn a_machine_is_planned_again_for_the_spec_of_its_schedule_and_not_for_its
 async fn a_deleted_capacity_waits_for_no_kind() {
     let context = context();
     let own = Key::new("default", "web");
-    let capacities = scheduled_capacity::informer(&context);
+    let capacities = context.capacity_cache();
     capacities.store.begin(&None);
     capacities.store.end(&None);
     context.record_unserved("example.com", &own);
@@ -191,7 +192,7 @@ async fn a_schedule_is_not_published_while_its_calendars_cannot_be_read() {
 #[tokio::test]
 async fn an_edited_class_enqueues_overrides_of_namespaces_that_use_it_and_no_others() {
     let context = context();
-    let overrides = schedule_override::informer(&context);
+    let overrides = context.override_cache();
     let machines = &context.scheduled_machines;
     let classes = kind::scheduled_machine_class();
     let informer = context.informer(&classes, CachedKind::Class);

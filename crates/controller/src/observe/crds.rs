@@ -1,4 +1,5 @@
-//! Watches CustomResourceDefinitions, by their metadata, to notice kinds that appear and change.
+//! Watches CustomResourceDefinitions, by their metadata, to notice kinds that appear and change, and
+//! reads our own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -96,7 +97,7 @@ fn change(context: &Arc<Context>, group: &str) {
     let is_awaited = context.group_changed(group);
     if group == name::GROUP {
         let own = context.clone();
-        context.spawn_detached(async move { own.own_group_changed().await });
+        context.spawn_detached(async move { own_group_changed(&own).await });
     }
     if group == name::SPOT_GROUP {
         context.watch_spot_schedules();
@@ -113,6 +114,49 @@ fn change(context: &Arc<Context>, group: &str) {
             }
         }
     });
+}
+
+/// A CustomResourceDefinition of 5-Spot has changed: starts the watches that failed again, and
+/// enqueues every ScheduledMachine if its own definition has other fields than before.
+async fn own_group_changed(context: &Arc<Context>) {
+    let informer = context.scheduled_machines.clone();
+    if informer.is_failing() {
+        informer.stop();
+        context.watch(&informer, None);
+    }
+    context.watch_own_kinds();
+    refresh(context).await;
+}
+
+/// A message about the fields that the CRD lacks, or that it was never read. `None` if it
+/// lacks none. The first call reads it.
+pub(crate) async fn outdated(context: &Arc<Context>) -> Option<String> {
+    let own = &context.own_crd;
+    own.is_read.get_or_init(|| refresh(context)).await;
+    own.problem()
+}
+
+/// Reads the CRD, and enqueues every ScheduledMachine if it has other fields than before. If it
+/// cannot be read, tries again until it can.
+async fn refresh(context: &Arc<Context>) {
+    if context.own_crd.read(&context.api).await {
+        context.enqueue_owned();
+    }
+    if context.own_crd.begins_retrying() {
+        context.spawn_detached(read_again(context.clone()));
+    }
+}
+
+async fn read_again(context: Arc<Context>) {
+    let mut attempts: u32 = 0;
+    while context.own_crd.retries() {
+        attempts = attempts.saturating_add(1);
+        let wait = context.backoff.wait(&"definition", attempts);
+        context.clock.sleep(wait).await;
+        if context.own_crd.read(&context.api).await {
+            context.enqueue_owned();
+        }
+    }
 }
 
 fn name_of(crd: &Value) -> &str {

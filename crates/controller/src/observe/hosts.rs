@@ -13,8 +13,7 @@ use super::Incomplete;
 use super::management::Source;
 use crate::failure;
 use crate::kind::{cache_name, lease};
-use crate::observe::projection::{CachedKind, claims_term, host_term};
-use crate::observe::watch::KindInformer;
+use crate::observe::projection::{CachedKind, KindInformer, claims_term, host_term};
 
 /// The claims of `object`, and who else has the host that it is about. Nothing is read for a machine
 /// that needs no host, unless it has claimed one before.

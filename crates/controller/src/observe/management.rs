@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
-use fivespot_plan::{Fact, Freshness, Unknown};
+use fivespot_plan::{Fact, Freshness};
 use kube::api::ApiResource;
 use serde_json::Value;
 
@@ -11,28 +11,12 @@ use super::Incomplete;
 use crate::context::Context;
 use crate::failure;
 use crate::observe::live_reads::LiveReads;
-use crate::observe::projection::CachedKind;
+use crate::observe::projection::{CachedKind, KindInformer};
 use crate::observe::read_once::ReadOnce;
-use crate::observe::watch::KindInformer;
+use crate::observe::read_result::{ReadError, ReadResult};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Health, Version};
 use fivespot_runtime::http::Address;
-
-/// The result of a live read.
-#[derive(Clone, Debug)]
-pub(crate) struct ReadResult {
-    found: Result<Option<Value>, ReadError>,
-    /// How many lists the cache had begun before the read was sent.
-    lists_begun: u64,
-}
-
-/// Why a read failed.
-#[derive(Clone, Debug)]
-struct ReadError {
-    /// The HTTP status; `None` without a response.
-    code: Option<u16>,
-    unknown: Unknown,
-}
 
 /// The reconcile that objects are read for, and how they are read.
 pub(crate) struct Source<'a> {

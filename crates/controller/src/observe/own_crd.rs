@@ -1,7 +1,7 @@
 //! Whether the stored CustomResourceDefinition of ScheduledMachine has the fields that this
 //! operator needs: an API server drops other fields from every object.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::{crd, name};
 use fivespot_runtime::http::{Address, ApiClient};
@@ -9,14 +9,13 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::ApiResource;
 use tokio::sync::OnceCell;
 
-use crate::context::Context;
 use crate::failure;
 
 /// What is known about the stored CRD.
 #[derive(Debug, Default)]
 pub(crate) struct OwnCrd {
     /// Set once the CRD was read for the first time, or that failed.
-    is_read: OnceCell<()>,
+    pub(super) is_read: OnceCell<()>,
     reads: Mutex<Reads>,
 }
 
@@ -29,37 +28,6 @@ struct Reads {
     error: Option<String>,
     /// Whether it is read again in the background until that succeeds.
     is_retrying: bool,
-}
-
-/// A message about the fields that the CRD lacks, or that it was never read. `None` if it
-/// lacks none. The first call reads it.
-pub(crate) async fn outdated(context: &Arc<Context>) -> Option<String> {
-    let own = &context.own_crd;
-    own.is_read.get_or_init(|| refresh(context)).await;
-    own.problem()
-}
-
-/// Reads the CRD, and enqueues every ScheduledMachine if it has other fields than before. If it
-/// cannot be read, tries again until it can.
-pub(crate) async fn refresh(context: &Arc<Context>) {
-    if context.own_crd.read(&context.api).await {
-        context.enqueue_owned();
-    }
-    if context.own_crd.begins_retrying() {
-        context.spawn_detached(read_again(context.clone()));
-    }
-}
-
-async fn read_again(context: Arc<Context>) {
-    let mut attempts: u32 = 0;
-    while context.own_crd.retries() {
-        attempts = attempts.saturating_add(1);
-        let wait = context.backoff.wait(&"definition", attempts);
-        context.clock.sleep(wait).await;
-        if context.own_crd.read(&context.api).await {
-            context.enqueue_owned();
-        }
-    }
 }
 
 impl OwnCrd {
@@ -93,7 +61,7 @@ impl OwnCrd {
     }
 
     /// Whether the last read failed and nothing tries again yet.
-    fn begins_retrying(&self) -> bool {
+    pub(super) fn begins_retrying(&self) -> bool {
         let mut reads = self.reads();
         let begins = reads.error.is_some() && !reads.is_retrying;
         reads.is_retrying |= begins;
@@ -101,14 +69,14 @@ impl OwnCrd {
     }
 
     /// Whether the last read failed; else the retries end.
-    fn retries(&self) -> bool {
+    pub(super) fn retries(&self) -> bool {
         let mut reads = self.reads();
         reads.is_retrying = reads.error.is_some();
         reads.is_retrying
     }
 
     /// Reads the CRD. Returns whether a decision was made from other fields, or without any.
-    async fn read(&self, api: &ApiClient) -> bool {
+    pub(super) async fn read(&self, api: &ApiClient) -> bool {
         let resource = ApiResource::erase::<CustomResourceDefinition>(&());
         let all = Address {
             resource: &resource,

@@ -47,6 +47,9 @@ static SCHEDULED_MACHINE: FieldMask = FieldMask::Only(
 /// One cached object.
 pub(crate) type Object = cache::Object<Target>;
 
+/// A cache, and the watches that fill it.
+pub(crate) type KindInformer = cache::Informer<CachedKind>;
+
 /// The kind of the objects of a watch, and how they are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CachedKind {

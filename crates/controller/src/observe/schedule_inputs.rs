@@ -21,10 +21,9 @@ use super::Incomplete;
 use super::management::Source;
 use crate::failure;
 use crate::kind::{self, schedule_calendar};
-use crate::observe::projection::{CachedKind, spot_schedule_term};
+use crate::observe::projection::{CachedKind, KindInformer, spot_schedule_term};
 use crate::observe::provided::MAX_KINDS;
-use crate::observe::watch::KindInformer;
-use crate::schedule_override;
+use crate::schedule_override::overrides::Listed;
 
 /// Reads the schedule that `object` follows into it, and the calendars and overrides. A kind that
 /// is not served counts as empty.
@@ -186,7 +185,7 @@ async fn overrides_of(
     let name = object.metadata.name.as_deref().unwrap_or_default();
     let none = BTreeMap::new();
     let labels = object.metadata.labels.as_ref().unwrap_or(&none);
-    let informer = schedule_override::informer(source.context);
+    let informer = source.context.override_cache();
     let health = informer.health(&source.key.namespace);
     let is_listed = source.is_live()
         && match health {
@@ -232,14 +231,6 @@ const MAX_PAGES: usize = 4;
 
 /// The page size.
 const PAGE: &str = "500";
-
-/// The overrides of a namespace, as the server lists them.
-#[derive(Clone, Debug)]
-pub(crate) struct Listed {
-    all: Arc<ConsideredOverrides<Arc<ScheduleOverride>>>,
-    /// Whether there are no more than were read.
-    is_complete: bool,
-}
 
 /// Lists the overrides of the namespace. Machines that end together share a list.
 async fn listed(source: &Source<'_>, informer: &KindInformer) -> Result<Listed, Unknown> {

@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use fivespot_runtime::cache::{Budget, Informer, InformerSink};
+use fivespot_runtime::cache::{Budget, InformerSink};
 use fivespot_runtime::http::ApiClient;
 use fivespot_runtime::watch::{Retry, Selector, Watch, follow};
 
 use crate::context::Context;
 use crate::context::enqueue::{Enqueue, WatchedCluster};
-use crate::observe::projection::CachedKind;
+use crate::observe::projection::KindInformer;
 use crate::observe::workload::Workload;
-
-/// A cache, and the watches that fill it.
-pub(crate) type KindInformer = Informer<CachedKind>;
 
 /// The scope of one watch of a cache.
 pub(crate) struct WatchScope {

@@ -19,8 +19,8 @@ use tokio::sync::Notify;
 use crate::context::Context;
 use crate::failure;
 use crate::kind::{config_map, node, pod};
-use crate::observe::projection::CachedKind;
-use crate::observe::watch::{KindInformer, WatchScope, fill};
+use crate::observe::projection::{CachedKind, KindInformer};
+use crate::observe::watch::{WatchScope, fill};
 use crate::{Key, NodeAccess};
 
 /// The query parameter that selects objects by their fields.

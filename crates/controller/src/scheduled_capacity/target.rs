@@ -14,8 +14,7 @@ use crate::failure;
 use crate::kind::cache_name;
 use crate::observe::Incomplete;
 use crate::observe::discovery::ServedKind;
-use crate::observe::projection::CachedKind;
-use crate::observe::watch::KindInformer;
+use crate::observe::projection::{CachedKind, KindInformer};
 
 /// The target as it was observed.
 pub(super) struct Located {

@@ -12,7 +12,6 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure;
-use crate::orphan::orphans;
 use crate::telemetry::health::{Check, Health};
 use crate::telemetry::metrics::{Levels, Metrics};
 use fivespot_runtime::cache::Health as CacheHealth;
@@ -255,6 +254,6 @@ fn levels(context: &Context) -> Levels {
         acts_on_machines: controllers.machines && is_acting,
         acts_on_capacities: controllers.capacity && is_acting,
         shards: u64::from(shards),
-        orphans: u64::try_from(orphans(context).len()).unwrap_or(u64::MAX),
+        orphans: u64::try_from(context.orphans().len()).unwrap_or(u64::MAX),
     }
 }
