@@ -9,11 +9,13 @@
 )]
 
 mod book;
+mod calendar;
 mod conformance;
 mod data_dir;
 mod dev;
 mod forecast;
 mod nights_and_weekends;
+mod overriding;
 mod program;
 mod report;
 mod server;
