@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
 use crate::decide::jitter::Delayed;
-use crate::decide::resolve::Desired;
+use crate::decide::resolve::{Desired, Followed};
 use crate::observed::subject::Subject;
 use crate::observed::{owned::OwnedObjects, owned::ProviderObjects};
 use crate::{Fact, KEPT_FOR_STATUS, Locations, Memory, Observed, Step, Unknown};
@@ -126,6 +126,19 @@ impl<'a> Case<'a> {
     /// window until its end, or until the shutdown time before its end.
     pub(crate) fn is_wanted(&self) -> bool {
         self.desired.is_enabled && self.need.is_some_and(Need::is_needed)
+    }
+
+    /// How long the schedule stays as it is in this window, as the end of a sentence.
+    pub(crate) fn how_long(&self, window: Window) -> String {
+        let followed = self.desired.followed.as_ref();
+        match (window.until(), followed.filter(|of| of.schedule.is_err())) {
+            (Some(until), _) => format!("until {until}"),
+            (None, Some(Followed { reference, .. })) => format!(
+                "until {} {} can be evaluated again",
+                reference.kind, reference.name
+            ),
+            (None, None) => "for the next ten years".to_owned(),
+        }
     }
 
     /// When [`is_wanted`](Self::is_wanted) changes next, if the schedule is in force.

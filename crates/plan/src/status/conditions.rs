@@ -287,10 +287,7 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
     };
     let is_open = window.is_open();
     let word = if is_open { "open" } else { "closed" };
-    let until = match window.until() {
-        Some(until) => format!("{word} until {until}"),
-        None => format!("{word} for at least ten years"),
-    };
+    let until = format!("{word} {}", case.how_long(window));
     let (reason, message) = match (decided_by, is_open) {
         (DecidedBy::Exception(of), true) => (
             Reason::ExceptionRun,

@@ -1,7 +1,12 @@
 //! The effects of overrides, exceptions, lead time and the end policy on a machine.
 
+use std::sync::Arc;
+
 use fivespot_api::condition::{self, ConditionType};
-use fivespot_api::{EndPolicy, OverrideMode, Phase, ScheduleException};
+use fivespot_api::{
+    EndPolicy, OverrideMode, Phase, Resolved, ScheduleException, ScheduledMachine,
+    SharedSchedule, Unfollowable,
+};
 use fivespot_capi::Contract;
 use fivespot_plan::{Memory, Step, Unknown};
 use fivespot_schedule::{DateEntry, Override};
@@ -506,4 +511,80 @@ fn while_overrides_cannot_be_read_a_shutdown_that_could_be_cancelled_waits() {
     simulation.schedule.unknown = None;
     simulation.settle(&mut memory);
     assert_eq!(simulation.status().phase, Some(Phase::Inactive));
+}
+
+/// A schedule that machines follow, with these hours on weekdays.
+fn shared(hours: &str) -> Resolved {
+    let spec = serde_json::json!({
+        "daysOfWeek": ["mon-fri"], "hoursOfDay": [hours], "timezone": "UTC",
+    });
+    let schedule = SharedSchedule::of_spec("TimeBasedSpotSchedule", &spec).unwrap();
+    Resolved::Shared {
+        schedule: Arc::new(schedule),
+        generation: Some(1),
+    }
+}
+
+/// Whoever edits a schedule that many follow must not shut all of their machines down by a mistake.
+#[test]
+fn what_was_decided_last_holds_on_while_the_followed_schedule_cannot_be_evaluated() {
+    let unpublished = |published| Resolved::Provided {
+        published: Err(published),
+        is_flapping: false,
+    };
+    let not_ready = Unfollowable::NotReady("its calendar is missing".to_owned());
+    let held = "what was decided last holds on";
+    for (resolved, reason, message) in [
+        (
+            shared("9-24"),
+            "ProviderNotReady",
+            format!(
+                "TimeBasedSpotSchedule office cannot be evaluated, {held}: \
+                 spec.hoursOfDay[0]: hours must be from 0 to 23"
+            ),
+        ),
+        (
+            unpublished(not_ready),
+            "ProviderNotReady",
+            format!(
+                "TimeBasedSpotSchedule office is not ready, {held}: its calendar is missing"
+            ),
+        ),
+        (
+            unpublished(Unfollowable::ActiveMissing),
+            "StatusActiveMissing",
+            format!(
+                "TimeBasedSpotSchedule office has not published status.active, {held}"
+            ),
+        ),
+    ] {
+        let mut memory = Memory::default();
+        let mut simulation = Simulation::new(Contract::V1Beta2, BEFORE);
+        let follows = |resolved: Resolved| {
+            let follower = serde_json::json!({
+                "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+                "kind": "TimeBasedSpotSchedule", "name": "office", "timezone": "UTC",
+            });
+            move |object: &mut ScheduledMachine| {
+                object.spec.schedule = serde_json::from_value(follower).unwrap();
+                object.spec.schedule.resolved = Some(resolved);
+            }
+        };
+        simulation.edit(follows(shared("9-16")));
+        simulation.run_until(&mut memory, NOON);
+        assert_eq!(simulation.status().phase, Some(Phase::Active));
+        simulation.edit(follows(resolved));
+        simulation.run_until(&mut memory, EVENING);
+        assert_eq!(simulation.status().phase, Some(Phase::Active), "{reason}");
+        let conditions = simulation.status().conditions;
+        let found =
+            condition::find(&conditions, ConditionType::SpotScheduleResolved).unwrap();
+        assert_eq!((found.reason.as_str(), &found.message), (reason, &message));
+        let scheduled = condition::find(&conditions, ConditionType::Scheduled).unwrap();
+        let until = "open until TimeBasedSpotSchedule office can be evaluated again";
+        assert_eq!(scheduled.message, until);
+        simulation.edit(follows(shared("9-16")));
+        simulation.run_until(&mut memory, "2026-03-06T22:00:00Z");
+        assert_eq!(simulation.status().phase, Some(Phase::Inactive), "{reason}");
+    }
 }

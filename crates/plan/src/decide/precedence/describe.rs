@@ -115,10 +115,7 @@ fn window_state(case: &Case<'_>) -> String {
         (None, true) => "the window is open".to_owned(),
         (None, false) => "the window is closed".to_owned(),
     };
-    let window_state = match window.until() {
-        Some(until) => format!("{state} until {until}"),
-        None => format!("{state} for the next ten years"),
-    };
+    let window_state = format!("{state} {}", case.how_long(window));
     match case.need {
         Some(need) if need.is_needed() != window.is_open() => {
             let needed = if need.is_needed() {
