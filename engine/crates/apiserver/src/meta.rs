@@ -169,3 +169,17 @@ pub(crate) fn json(value: &Value) -> Bytes {
     // A JSON value has string keys only and can therefore always be encoded.
     serde_json::to_vec(value).unwrap_or_default().into()
 }
+
+/// Removes the fields that clients cannot set (`WipeObjectMetaSystemFields`).
+pub(crate) fn clear_system_fields(object: &mut Value) {
+    let system = [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ];
+    for key in system {
+        clear(object, key);
+    }
+}

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexSet;
+use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
 use crate::resource::Resource;
@@ -459,4 +460,10 @@ impl From<kubemu_admission::field::Cause> for Cause {
             field: cause.field.unwrap_or_default(),
         }
     }
+}
+
+/// 422 with these errors.
+pub(crate) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
+    let causes = errors.iter().map(|it| Cause::from(it.cause()));
+    Status::invalid(resource, name, causes.collect())
 }

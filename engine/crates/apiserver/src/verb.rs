@@ -8,14 +8,14 @@ mod evict;
 mod list;
 mod page;
 mod patch;
+mod place;
+mod precondition;
 mod read;
+mod review;
 mod scale;
 mod update;
 mod watch;
 mod write;
-
-pub(crate) use create::{clear_system_fields, set_namespace};
-pub(crate) use write::invalid;
 
 use http::Method;
 
@@ -24,7 +24,7 @@ use crate::call::Call;
 use crate::identity;
 use crate::options;
 use crate::resource::{Resource, Verb};
-use crate::review;
+use crate::review::is_binding;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
@@ -81,9 +81,7 @@ fn dispatch(
             "eviction" => evict::evict(state, call, target),
             "binding" => evict::bind(state, call, target),
             "token" => identity::issue(state, call, target),
-            _ if review::is_binding(&target.resource) => {
-                evict::bind_posted(state, call, target)
-            }
+            _ if is_binding(&target.resource) => evict::bind_posted(state, call, target),
             _ => create::create(state, call, target),
         },
         Verb::Update => update::update(state, call, target),

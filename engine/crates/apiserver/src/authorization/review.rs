@@ -8,7 +8,7 @@ use super::{Action, Decision, aggregate_text, decide};
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Status, invalid};
 use crate::user::{MASTERS, User};
 
 /// Responds to a review of `authorization.k8s.io` by filling in its status.
@@ -27,7 +27,7 @@ pub(crate) fn reply(
     }
     let errors = errors(kind, review);
     if !errors.is_empty() {
-        return Err(invalid(target, &errors));
+        return Err(refusal(target, &errors));
     }
     if kind == "LocalSubjectAccessReview" && meta_namespace(review) != target.namespace {
         return Err(Status::bad_request(format!(
@@ -51,8 +51,8 @@ pub(crate) fn reply(
 }
 
 /// 422; Kubernetes omits the kind here.
-fn invalid(target: &Target, errors: &[FieldError]) -> Status {
-    let mut refused = crate::verb::invalid(&target.resource, "", errors);
+fn refusal(target: &Target, errors: &[FieldError]) -> Status {
+    let mut refused = invalid(&target.resource, "", errors);
     let kind = target.resource.kind.as_str();
     if let Some(rest) = refused.message.strip_prefix(kind) {
         refused.message = rest.to_owned();

@@ -19,7 +19,7 @@ use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::{Details, Reason, Status};
+use crate::status::{Details, Reason, Status, invalid};
 
 /// Issues a token for the service account in the path (pkg/registry/core/serviceaccount).
 ///
@@ -82,7 +82,7 @@ fn check_place(resource: &Resource, target: &Target, body: &Value) -> Result<(),
             let detail = format!("must match the service account {key} if specified");
             let path = format!("metadata.{key}");
             let error = FieldError::invalid(path, value.into(), detail);
-            return Err(crate::verb::invalid(resource, &target.name, &[error]));
+            return Err(invalid(resource, &target.name, &[error]));
         }
     }
     Ok(())
@@ -134,7 +134,7 @@ fn with_defaults(resource: &Resource, spec: &Value) -> Result<Value, Status> {
         return Ok(spec);
     };
     let error = FieldError::invalid("spec.expirationSeconds", seconds.into(), wrong);
-    Err(crate::verb::invalid(resource, "", &[error]))
+    Err(invalid(resource, "", &[error]))
 }
 
 fn claims(

@@ -17,9 +17,8 @@ use crate::admission_configuration::{Fields, Shape};
 use crate::meta;
 use crate::resource::GroupResource;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Status, invalid};
 use crate::store::Key;
-use crate::verb::invalid;
 use standard::{Level, PREFIX, Policy, Standard};
 
 /// The plugin.

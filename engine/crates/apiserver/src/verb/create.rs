@@ -5,16 +5,19 @@ use std::sync::Arc;
 use http::Method;
 use serde_json::Value;
 
-use super::update;
+use super::place::set_namespace;
+use super::precondition::version_number;
+use super::review;
 use super::write::Draft;
 use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
+use crate::authorization::{self, Action};
 use crate::call::Call;
 use crate::decode;
 use crate::definition;
 use crate::meta;
 use crate::resource::Resource;
-use crate::review;
+use crate::review::is_review;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Reason, Status};
@@ -26,7 +29,7 @@ pub(super) fn create(
     target: &Target,
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
-    if review::is_review(resource) {
+    if is_review(resource) {
         return review::reply(state, call, target);
     }
     let bucket = state.bucket(resource);
@@ -51,7 +54,7 @@ pub(super) fn finish(
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let version = meta::version(&draft.object).to_owned();
-    clear_system_fields(&mut draft.object);
+    meta::clear_system_fields(&mut draft.object);
     meta::clear(&mut draft.object, "resourceVersion");
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);
@@ -70,7 +73,7 @@ pub(super) fn finish(
     }
     draft.mutate(state, call, &target)?;
     if call.method != Method::POST {
-        update::version_number(&version)?;
+        version_number(&version)?;
     }
     // Mutating plugins see neither a generated name nor the fields that the server sets in a
     // new object.
@@ -106,25 +109,6 @@ pub(super) fn finish(
     draft.commit(state, call, &target)
 }
 
-/// Sets an object's namespace to that of the path.
-///
-/// # Errors
-/// 400 if the object has another namespace.
-pub(crate) fn set_namespace(target: &Target, object: &mut Value) -> Result<(), Status> {
-    let value = meta::namespace(object);
-    if !target.resource.namespaced {
-        meta::clear(object, "namespace");
-    } else if value.is_empty() {
-        meta::set(object, "namespace", target.namespace.as_str());
-    } else if value != target.namespace {
-        return Err(Status::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the \
-             request",
-        ));
-    }
-    Ok(())
-}
-
 /// The store rejects an object to create that has a resourceVersion; a dry run does not reach
 /// this check. A value that is not a number is ignored, as in Kubernetes.
 ///
@@ -148,20 +132,6 @@ fn generated_name(state: &mut State, object: &Value) -> Option<String> {
     // Kubernetes limits generated names to 63 characters.
     let base: String = base.chars().take(58).collect();
     Some(format!("{base}{}", state.random.suffix()))
-}
-
-/// Removes the fields that clients cannot set (`WipeObjectMetaSystemFields`).
-pub(crate) fn clear_system_fields(object: &mut Value) {
-    let system = [
-        "uid",
-        "creationTimestamp",
-        "deletionTimestamp",
-        "deletionGracePeriodSeconds",
-        "selfLink",
-    ];
-    for key in system {
-        meta::clear(object, key);
-    }
 }
 
 fn prepare(state: &mut State, resource: &Resource, object: &mut Value) {
@@ -190,4 +160,13 @@ fn set_initial_fields(target: &Target, call: &Call, object: &mut Value) {
         }
         None => {}
     }
+}
+
+/// Authorizes the creation of a missing object, which requires the verb `create`.
+pub(super) fn may_create(state: &State, call: &Call) -> Result<(), Status> {
+    let create = Action {
+        verb: "create".to_owned(),
+        ..Action::of(call)
+    };
+    authorization::authorize(state, &call.user, &create)
 }

@@ -7,7 +7,7 @@ use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::delete::{self, delete_object};
-use super::{create, read};
+use super::{place, read};
 use crate::api_response::ApiResponse;
 use crate::call::Call;
 use crate::conversion;
@@ -100,7 +100,7 @@ pub(super) fn bind_posted(
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let (mut object, warnings) = decode::sent(&state.definitions, call, resource)?;
-    create::set_namespace(target, &mut object)?;
+    place::set_namespace(target, &mut object)?;
     if meta::name(&object).is_empty() {
         return Err(Status::bad_request("Name parameter required."));
     }

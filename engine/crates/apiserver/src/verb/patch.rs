@@ -3,10 +3,9 @@
 use serde_json::Value;
 
 use super::write::Draft;
-use super::{create, update};
+use super::{create, place, update};
 use crate::api_response::ApiResponse;
 use crate::apply::{self, Configuration, OnConflict, Writer};
-use crate::authorization::{self, Action};
 use crate::call::Call;
 use crate::decode::{self, DecodeError, Repeated};
 use crate::meta;
@@ -48,7 +47,7 @@ pub(super) fn patch(
         decode::apply_field_validation(validation, fields_of(&object), |why| {
             refuse(&why)
         })?;
-        return Err(update::nameless(target));
+        return Err(place::nameless(target));
     }
     if resource.custom {
         let wrong = patch::missing_kind(resource, &object)
@@ -78,7 +77,7 @@ pub(super) fn patch(
         };
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
-    update::check_place(target, &mut object)?;
+    place::check_place(target, &mut object)?;
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft)
@@ -151,7 +150,7 @@ fn server_side_apply(
         );
         return Err(Status::conflict(resource, &target.name, &why));
     }
-    update::check_place(target, &mut object)?;
+    place::check_place(target, &mut object)?;
     // Fields that the schema does not have have been rejected already; only duplicate fields
     // are left to report.
     let found = unknown_in_apply(state, target, &sent, body.repeated);
@@ -170,7 +169,7 @@ fn server_side_apply(
     if draft.old.is_some() {
         update::finish(state, call, target, draft)
     } else {
-        may_create(state, call)?;
+        create::may_create(state, call)?;
         create::finish(state, call, target, draft)
     }
 }
@@ -182,15 +181,6 @@ fn may_be_made(target: &Target) -> bool {
     target.subresource.is_empty()
         || resource.create_on_update
         || kind.is_some_and(|it| it.is_created_by_status_apply())
-}
-
-/// Authorizes the creation of a missing object, which requires the verb `create`.
-pub(super) fn may_create(state: &State, call: &Call) -> Result<(), Status> {
-    let create = Action {
-        verb: "create".to_owned(),
-        ..Action::of(call)
-    };
-    authorization::authorize(state, &call.user, &create)
 }
 
 /// The strict decoding errors of an applied configuration. They are computed on a copy,

@@ -1,28 +1,31 @@
 //! The `scale` subresource: an object's replica count as an `autoscaling/v1` Scale.
 
+pub(super) mod form;
+
 use std::sync::{Arc, LazyLock};
 
 use kubemu_admission::FieldError;
 use kubemu_admission::object_meta::{self, NameRule, Scope};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
-use super::write::{Draft, invalid};
-use super::{patch, read, update};
+use super::write::Draft;
+use super::{patch, place, precondition, read, update};
 use crate::api_response::{ApiResponse, Content};
 use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
 use crate::decode::{self, DecodeError, Repeated};
-use crate::kind::{FinalizerRule, column};
+use crate::kind::FinalizerRule;
 use crate::meta;
 use crate::openapi::{Schema, definitions};
 use crate::patch::{
     Kind, patched, refused, restored_type_error, truncate_numbers, type_error,
     undecodable,
 };
-use crate::resource::{Resource, Scale, Subresource, Verb};
+use crate::resource::{Resource, Scale, Verb};
 use crate::route::Target;
 use crate::state::State;
-use crate::status::Status;
+use crate::status::{Status, invalid};
+use form::{paths, scale};
 
 /// Returns, replaces or patches the Scale of an object.
 pub(super) fn perform(
@@ -60,7 +63,7 @@ pub(super) fn perform(
     };
     let mut requested = match (sent, form) {
         (Some(sent), _) => {
-            update::check_uid(&target.resource, &sent, meta::uid(&old))?;
+            precondition::check_uid(&target.resource, &sent, meta::uid(&old))?;
             sent
         }
         (None, Some(form)) => {
@@ -70,7 +73,7 @@ pub(super) fn perform(
         }
         (None, None) => applied(call, target, &current, &writer)?,
     };
-    update::check_place(target, &mut requested)?;
+    place::check_place(target, &mut requested)?;
     if !target.resource.custom {
         check(target, &requested, meta::uid(&old))?;
     }
@@ -139,7 +142,7 @@ fn sent(
     let refuse = |why: String| as_unregistered(decode::unhandled(&SCALE, &why));
     *warnings =
         decode::apply_field_validation(call.query.field_validation, found, refuse)?;
-    update::check_place(target, &mut sent)?;
+    place::check_place(target, &mut sent)?;
     Ok(sent)
 }
 
@@ -225,74 +228,12 @@ fn check(target: &Target, requested: &Value, previous: &str) -> Result<(), Statu
     if !errors.is_empty() {
         return Err(invalid(&SCALE, &target.name, &errors));
     }
-    let Some(why) = update::uid_mismatch(requested, previous) else {
+    let Some(why) = precondition::uid_mismatch(requested, previous) else {
         return Ok(());
     };
     let mut scaled = Resource::clone(&target.resource);
     scaled.plural.push_str("/scale");
     Err(Status::conflict(&scaled, &target.name, &why))
-}
-
-/// The Scale of an object, if `target` is the `scale` subresource.
-pub(super) fn of(target: &Target, object: &Value) -> Option<Value> {
-    if target.subresource != "scale" {
-        return None;
-    }
-    paths(&target.resource).map(|paths| scale(object, paths))
-}
-
-fn paths(resource: &Resource) -> Option<&Scale> {
-    resource.subresources.iter().find_map(|it| match it {
-        Subresource::Scale(scale) => Some(scale),
-        _ => None,
-    })
-}
-
-fn scale(object: &Value, paths: &Scale) -> Value {
-    let metadata = &object["metadata"];
-    let mut shown = Map::new();
-    for key in [
-        "name",
-        "namespace",
-        "uid",
-        "resourceVersion",
-        "creationTimestamp",
-    ] {
-        if let Some(value) = metadata.get(key) {
-            shown.insert(key.to_owned(), value.clone());
-        }
-    }
-    let count = |path: &str| get(object, path).as_i64().unwrap_or_default();
-    let mut status = json!({"replicas": count(&paths.status_replicas_path)});
-    if let Some(path) = &paths.label_selector_path {
-        let selector = get(object, path);
-        match selector {
-            Value::Null => {}
-            // Built-in kinds have a label selector object.
-            Value::Object(_) => {
-                status["selector"] = column::selector_text(selector).into();
-            }
-            _ => status["selector"] = selector.clone(),
-        }
-    }
-    // Kubernetes omits zero replicas.
-    let spec = match count(&paths.spec_replicas_path) {
-        0 => json!({}),
-        replicas => json!({ "replicas": replicas }),
-    };
-    json!({
-        "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
-        "metadata": shown,
-        "spec": spec,
-        "status": status,
-    })
-}
-
-fn get<'a>(object: &'a Value, path: &str) -> &'a Value {
-    path.split('.')
-        .filter(|it| !it.is_empty())
-        .fold(object, |at, key| &at[key])
 }
 
 fn put(object: &mut Value, path: &str, replicas: i64) {

@@ -4,8 +4,10 @@ use http::Method;
 use kubemu_admission::FieldError;
 use serde_json::Value;
 
-use super::write::{Draft, invalid};
-use super::{create, patch, read};
+use super::place::check_place;
+use super::precondition::{check_uid, version_number};
+use super::write::Draft;
+use super::{create, read};
 use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
 use crate::call::Call;
@@ -15,7 +17,7 @@ use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
-use crate::status::{Cause, Details, Reason, Status};
+use crate::status::{Cause, Details, Reason, Status, invalid};
 use crate::store::Object;
 
 pub(super) fn update(
@@ -37,7 +39,7 @@ pub(super) fn update(
         return finish(state, call, target, draft);
     }
     check_uid(resource, &draft.object, "")?;
-    patch::may_create(state, call)?;
+    create::may_create(state, call)?;
     create::finish(state, call, target, draft)
 }
 
@@ -134,31 +136,6 @@ fn unversioned() -> Status {
     })
 }
 
-/// 400 for an object without a name.
-pub(super) fn nameless(target: &Target) -> Status {
-    Status::bad_request(format!(
-        "the name of the object ({} based on URL) was undeterminable: name must be provided",
-        target.name
-    ))
-}
-
-/// Checks that the name and namespace of an object match the path.
-///
-/// # Errors
-/// 400 if they do not.
-pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
-    let value = meta::name(object);
-    if value.is_empty() {
-        return Err(nameless(target));
-    } else if value != target.name {
-        return Err(Status::bad_request(format!(
-            "the name of the object ({value}) does not match the name on the URL ({})",
-            target.name
-        )));
-    }
-    create::set_namespace(target, object)
-}
-
 /// Checks the resourceVersion in the request, which is a precondition of the write. An apply,
 /// or an update of a kind that allows it, may omit the version.
 fn check_version(
@@ -175,62 +152,6 @@ fn check_version(
         }
         _ => Ok(()),
     }
-}
-
-/// 409 for an object with another uid than the stored one.
-pub(super) fn check_uid(
-    resource: &Resource,
-    object: &Value,
-    previous: &str,
-) -> Result<(), Status> {
-    let Some(why) = uid_mismatch(object, previous) else {
-        return Ok(());
-    };
-    let key = storage_key(resource, object);
-    let why = format!(
-        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, \
-         AdditionalErrorMsg: {why}"
-    );
-    Err(Status::conflict(resource, meta::name(object), &why))
-}
-
-/// The error of an object with another uid than `had`; `None` if its uid is absent or equal.
-pub(super) fn uid_mismatch(object: &Value, previous: &str) -> Option<String> {
-    let uid = meta::uid(object);
-    let is_other = !uid.is_empty() && uid != previous;
-    is_other.then(|| {
-        format!(
-            "Precondition failed: UID in precondition: {uid}, UID in object meta: {previous}"
-        )
-    })
-}
-
-/// The number of a resourceVersion; 0 if it is empty.
-///
-/// # Errors
-/// 500, as in Kubernetes, for a version that is not a number.
-pub(super) fn version_number(version: &str) -> Result<u64, Status> {
-    if version.is_empty() {
-        return Ok(0);
-    }
-    version.parse().map_err(|_| {
-        let message = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        Status::new(500, Reason::Unknown, message)
-    })
-}
-
-/// The etcd key of an object in Kubernetes, which error messages contain.
-fn storage_key(resource: &Resource, object: &Value) -> String {
-    let group = if resource.custom { &resource.group } else { "" };
-    let place = [
-        "/registry",
-        group,
-        &resource.plural,
-        meta::namespace(object),
-        meta::name(object),
-    ];
-    let value = place.into_iter().filter(|it| !it.is_empty());
-    value.collect::<Vec<_>>().join("/")
 }
 
 /// Restores the fields that this request may not change.

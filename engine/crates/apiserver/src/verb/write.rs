@@ -8,7 +8,7 @@ use kubemu_admission::object_meta::{self, NameRule, Scope};
 use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
-use super::scale;
+use super::scale::form;
 use crate::alias;
 use crate::api_response::{ApiResponse, Content};
 use crate::authorization::{self, parameters};
@@ -23,7 +23,7 @@ use crate::resource::Resource;
 use crate::route::Target;
 use crate::size;
 use crate::state::State;
-use crate::status::{Cause, Status};
+use crate::status::{Cause, Status, invalid};
 use crate::store::{Object, Range};
 
 /// A write in progress.
@@ -303,8 +303,8 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        let written = scale::of(target, &self.object);
-        let before = self.old.as_deref().and_then(|it| scale::of(target, it));
+        let written = form::of(target, &self.object);
+        let before = self.old.as_deref().and_then(|it| form::of(target, it));
         let object = written.as_ref().unwrap_or(&self.object);
         let old = before.as_ref().or(self.old.as_deref());
         let attributes = Attributes::new(call, target, self.operation()).with_old(old);
@@ -393,10 +393,4 @@ fn check_size(object: &mut Value, needs_managed_fields: bool) -> Result<(), Stat
     }
     meta::clear(object, "managedFields");
     size::check(object)
-}
-
-/// 422 with these errors.
-pub(crate) fn invalid(resource: &Resource, name: &str, errors: &[FieldError]) -> Status {
-    let causes = errors.iter().map(|it| Cause::from(it.cause()));
-    Status::invalid(resource, name, causes.collect())
 }
