@@ -14,6 +14,7 @@ use crate::controller::queue::WorkItem;
 use crate::index::Location;
 use crate::meta;
 use crate::openapi::Schema;
+use crate::options::delete::{Options, Propagation};
 use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
@@ -21,7 +22,7 @@ use crate::resource::{
 use crate::start;
 use crate::state::State;
 use crate::store::{Bucket, Change, Key, Object, Range};
-use crate::verb::delete::{Options, Propagation, delete_object};
+use crate::verb::delete::delete_object;
 use naming::{Names, UsedNames, strings};
 
 /// The finalizer that keeps a definition until its objects are deleted.

@@ -1,5 +1,7 @@
 //! The options of a write, which are query parameters.
 
+pub(crate) mod delete;
+
 use http::Method;
 use kubemu_admission::FieldError;
 use serde_json::{Value, json};

@@ -11,10 +11,10 @@ use super::Controller;
 use super::queue::WorkItem;
 use crate::index::Location;
 use crate::meta;
+use crate::options::delete::{FOREGROUND, ORPHAN};
 use crate::state::State;
 use crate::status::Status;
 use crate::store::{Bucket, Change, Key, Object};
-use crate::verb::delete::{FOREGROUND, ORPHAN};
 
 /// Enqueues the objects that a write may have made collectable.
 pub(super) fn enqueue(state: &mut State, change: &Arc<Change>) {

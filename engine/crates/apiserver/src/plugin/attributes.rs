@@ -8,11 +8,11 @@ use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::meta;
+use crate::options::delete::delete_options;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::status::Status;
 use crate::user::User;
-use crate::verb::delete;
 
 /// The attributes of a request (`admission.Attributes`), without the object that it writes.
 #[derive(Debug)]
@@ -142,7 +142,7 @@ impl<'a> Attributes<'a> {
     /// Whether the request is a dry run.
     pub fn is_dry_run(&self) -> bool {
         match self.operation {
-            Operation::Delete => delete::delete_options(self.call)["dryRun"].is_array(),
+            Operation::Delete => delete_options(self.call)["dryRun"].is_array(),
             _ => self.call.query.dry_run,
         }
     }
@@ -153,7 +153,7 @@ impl<'a> Attributes<'a> {
         let kind = match self.operation {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
-            Operation::Delete => return delete::delete_options(self.call),
+            Operation::Delete => return delete_options(self.call),
             Operation::Connect => return Value::Null,
         };
         let mut options = json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});

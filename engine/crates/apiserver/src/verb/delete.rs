@@ -1,7 +1,5 @@
 //! DELETE of one object or of a collection.
 
-mod options;
-
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,14 +13,13 @@ use crate::conversion;
 use crate::definition;
 use crate::index::Location;
 use crate::meta;
+use crate::options::delete::{FOREGROUND, ORPHAN, Options, Propagation, of_request};
 use crate::plugin::Attributes;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
 use crate::state::{State, is_finished};
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
-pub(super) use options::parse_options;
-pub(crate) use options::{Options, Propagation, delete_options};
 
 /// The outcome of a delete.
 #[derive(Debug)]
@@ -38,7 +35,7 @@ pub(super) fn delete(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let options = options::of_request(call)?;
+    let options = of_request(call)?;
     let result = delete_target(state, call, target, &options);
     warned(result, &target.resource, &options)
 }
@@ -112,7 +109,7 @@ pub(super) fn delete_collection(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
-    let options = options::of_request(call)?;
+    let options = of_request(call)?;
     let result = delete_selected(state, call, target, &options);
     warned(result, &target.resource, &options)
 }
@@ -317,11 +314,6 @@ fn choose_finalizers(object: &mut Value, propagation: Option<Propagation>) {
         meta::add_finalizer(object, name);
     }
 }
-
-/// Finalizer: the owner waits until its references are removed from its dependents.
-pub(crate) const ORPHAN: &str = "orphan";
-/// Finalizer: the owner waits until its dependents are deleted.
-pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 /// 409 if the object does not match the preconditions of the options.
 pub(super) fn check_preconditions(

@@ -14,6 +14,7 @@ use crate::conversion;
 use crate::decode;
 use crate::index::Location;
 use crate::meta;
+use crate::options::delete::parse_options;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -32,7 +33,7 @@ pub(super) fn evict(
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut body))?;
     check_name(target, &body, "Eviction")?;
-    let mut options = delete::parse_options(&body["deleteOptions"])?;
+    let mut options = parse_options(&body["deleteOptions"])?;
     options.dry_run |= call.query.dry_run;
     let rehearsal = options.dry_run;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);

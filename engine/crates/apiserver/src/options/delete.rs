@@ -21,6 +21,11 @@ pub(crate) enum Propagation {
     Orphan,
 }
 
+/// Finalizer: the owner waits until its references are removed from its dependents.
+pub(crate) const ORPHAN: &str = "orphan";
+/// Finalizer: the owner waits until its dependents are deleted.
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+
 /// Delete options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
@@ -35,7 +40,7 @@ pub(crate) struct Options {
 
 impl Options {
     /// The requested grace period; a negative one counts as one second.
-    pub(super) fn requested_grace_seconds(&self) -> Option<i64> {
+    pub(crate) fn requested_grace_seconds(&self) -> Option<i64> {
         self.grace_seconds.map(|it| if it < 0 { 1 } else { it })
     }
 }
@@ -79,7 +84,7 @@ fn body_of(call: &Call) -> Result<Value, Status> {
 }
 
 /// Parses the `DeleteOptions` of the body, or of the query if there is no body.
-pub(super) fn of_request(call: &Call) -> Result<Options, Status> {
+pub(crate) fn of_request(call: &Call) -> Result<Options, Status> {
     let body = body_of(call)?;
     let mut options = parse_options(&body)?;
     let query = &call.query;
