@@ -7,81 +7,25 @@
 
 mod action;
 pub(crate) mod bootstrap;
+mod decision;
 mod escalation;
 pub(crate) mod parameters;
 mod review;
 mod rule;
-mod rule_index;
+pub(crate) mod rule_index;
 mod selector;
 mod variable;
 
 pub(crate) use action::Action;
+pub(crate) use decision::decide;
 pub(crate) use escalation::check_escalation;
 pub(crate) use review::reply;
-pub(crate) use rule_index::RuleIndex;
 pub(crate) use variable::Authorizer;
 
 use crate::call::Call;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::user::{MASTERS, User};
-
-/// The API group of roles and bindings.
-pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
-
-/// The decision of the authorizer on an action.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Decision {
-    pub(crate) allowed: bool,
-    /// The binding that allows the action, or the roles that are missing; often empty.
-    pub(crate) reason: String,
-}
-
-/// Decides whether `user` may do `action`.
-pub(crate) fn decide(rules: &RuleIndex, user: &User, action: &Action) -> Decision {
-    if user.is_in(MASTERS) {
-        return Decision {
-            allowed: true,
-            reason: String::new(),
-        };
-    }
-    let mut missing = Vec::new();
-    for grant in rules.grants(user, &action.namespace) {
-        match grant {
-            Ok(grant) if grant.rule.allows(action) => {
-                return Decision {
-                    allowed: true,
-                    reason: format!("RBAC: allowed by {}", grant.source()),
-                };
-            }
-            Ok(_) => {}
-            Err(error) => missing.push(error),
-        }
-    }
-    let reason = match aggregate_text(&missing) {
-        text if text.is_empty() => text,
-        text => format!("RBAC: {text}"),
-    };
-    Decision {
-        allowed: false,
-        reason,
-    }
-}
-
-/// Several errors as Kubernetes prints them in one message; empty if there are none.
-fn aggregate_text(errors: &[String]) -> String {
-    let mut distinct: Vec<&str> = Vec::new();
-    for error in errors {
-        if !distinct.contains(&error.as_str()) {
-            distinct.push(error);
-        }
-    }
-    match distinct.as_slice() {
-        [] => String::new(),
-        [one] => (*one).to_owned(),
-        many => format!("[{}]", many.join(", ")),
-    }
-}
 
 /// Authorizes a request.
 ///

@@ -23,7 +23,7 @@ use rustls::{RootCertStore, ServerConfig};
 use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 
-use crate::identity::{KeyError, TokenKey};
+use crate::identity::key::{KeyError, TokenKey};
 use crate::storage::write_private;
 use crate::user::{MASTERS, User};
 

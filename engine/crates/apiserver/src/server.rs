@@ -18,7 +18,7 @@ use crate::client::Client;
 use crate::controller::queue;
 use crate::conversion::WebhookCalls;
 use crate::document::DocumentCache;
-use crate::identity::{self, TokenKey};
+use crate::identity::{self, TokenKey, claim::ISSUER};
 use crate::impersonation;
 use crate::initial;
 use crate::kind::{self, BuiltinKind};
@@ -398,7 +398,7 @@ impl Server {
     /// # Errors
     /// 401 for a token that is not valid, or not valid any longer.
     pub fn authenticate(&self, token: &str) -> Result<User, Status> {
-        let audiences = [identity::ISSUER.to_owned()];
+        let audiences = [ISSUER.to_owned()];
         match identity::authenticate_token(&self.state(), token, &audiences) {
             Ok(authenticated) => Ok(authenticated.user),
             Err(why) => {

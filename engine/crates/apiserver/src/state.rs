@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 
 use crate::alias::GroupAlias;
 use crate::apply::{self, Configuration, OnConflict, Writer};
-use crate::authorization::RuleIndex;
+use crate::authorization::rule_index::{self, RuleIndex};
 use crate::broadcaster::Broadcaster;
 use crate::controller::event_expiry::EventExpiry;
 use crate::controller::queue::{self, WorkQueue};
 use crate::conversion::{self, Conversion, WebhookCalls};
 use crate::decode::Definitions;
-use crate::identity::TokenKey;
-use crate::impersonation::LastModes;
+use crate::identity::key::TokenKey;
+use crate::impersonation::mode::LastModes;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
@@ -106,7 +106,7 @@ impl Buckets {
     fn of(store: &mut Store) -> Self {
         let mut bucket = |group, plural| store.bucket(&GroupResource::new(group, plural));
         let admission = "admissionregistration.k8s.io";
-        let rbac = crate::authorization::GROUP;
+        let rbac = rule_index::GROUP;
         Self {
             namespaces: bucket("", "namespaces"),
             pods: bucket("", "pods"),

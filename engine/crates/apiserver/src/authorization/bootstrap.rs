@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::GROUP;
+use super::rule_index::GROUP;
 use crate::state::{Initial, SERVER_MANAGER, State};
 
 /// The objects of a kube-apiserver 1.36, one on each line, as `cargo judge bootstrap` reads them.

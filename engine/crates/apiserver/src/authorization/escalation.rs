@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use http::Method;
 use serde_json::Value;
 
+use super::action::Action;
+use super::decision::{aggregate_text, decide};
 use super::rule::Rule;
-use super::rule_index::RoleRef;
-use super::{Action, GROUP, aggregate_text, decide};
+use super::rule_index::{GROUP, RoleRef};
 use crate::call::Call;
 use crate::kind::Write;
 use crate::meta;

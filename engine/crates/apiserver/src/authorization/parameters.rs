@@ -4,7 +4,8 @@
 use kubemu_admission::FieldError;
 use serde_json::Value;
 
-use super::{Action, decide};
+use super::action::Action;
+use super::decision::decide;
 use crate::kind::Write;
 use crate::resource::GroupResource;
 use crate::route::Target;

@@ -3,8 +3,9 @@
 use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
+use super::action::Action;
+use super::decision::{Decision, aggregate_text, decide};
 use super::selector;
-use super::{Action, Decision, aggregate_text, decide};
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;

@@ -10,6 +10,9 @@ use super::rule::Rule;
 use crate::store::{Change, Key};
 use crate::user::User;
 
+/// The API group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
 /// All roles and bindings; those without a namespace apply to the whole cluster.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RuleIndex {
@@ -132,7 +135,7 @@ impl RuleIndex {
         let found = self.roles.get(&Key::new(scope, &role.name));
         found
             .cloned()
-            .ok_or_else(|| format!("{word}.{} \"{}\" not found", super::GROUP, role.name))
+            .ok_or_else(|| format!("{word}.{} \"{}\" not found", GROUP, role.name))
     }
 
     /// The rules that apply to `user` in `namespace`, or in the whole cluster if it is empty.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use kubemu_admission::policy::{self, Access, Permission, Target};
 
-use super::{Action, RuleIndex, decide};
+use super::action::Action;
+use super::decision::decide;
+use super::rule_index::RuleIndex;
 use crate::user::User;
 
 /// Evaluates the authorization checks of policies with the roles as of the start of the

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::Controller;
 use super::queue::WorkItem;
-use crate::identity::ISSUER;
-use crate::identity::claim::{Claims, ObjectRef, find};
+use crate::identity::claim::{Claims, ISSUER, ObjectRef, find};
 use crate::index::Location;
 use crate::meta;
 use crate::state::State;

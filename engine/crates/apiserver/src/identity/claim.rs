@@ -3,12 +3,14 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
-use super::ISSUER;
 use crate::meta;
 use crate::resource::GroupResource;
 use crate::state::State;
 use crate::store::{Key, Object};
 use crate::user::User;
+
+/// The issuer of the tokens, and their default audience.
+pub(crate) const ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// The allowed clock skew.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);

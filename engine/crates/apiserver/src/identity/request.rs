@@ -7,8 +7,8 @@ use kubemu_admission::FieldError;
 use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
-use super::claim::{Claims, ObjectRef, find};
-use super::{ISSUER, TokenKey};
+use super::claim::{Claims, ISSUER, ObjectRef, find};
+use super::key::TokenKey;
 use crate::api_response::{ApiResponse, Content};
 use crate::call::Call;
 use crate::conversion;

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{ISSUER, authenticate_token};
+use super::authentication::authenticate_token;
+use super::claim::ISSUER;
 use crate::call::Call;
 use crate::route::Target;
 use crate::state::State;
