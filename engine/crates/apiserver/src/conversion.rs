@@ -15,9 +15,8 @@ use crate::meta;
 use crate::openapi::shape::Shape;
 use crate::random::Random;
 use crate::resource::{Resource, version_of};
-use crate::state::State;
 use crate::status::{Reason, Status};
-use crate::store::{Key, Object};
+use crate::store::Object;
 use crate::webhook_client::Endpoint;
 use webhook::Webhook;
 
@@ -126,31 +125,15 @@ impl SharedWebhookCalls {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Conversion {
     /// The definition of a custom resource.
-    definition: Option<Arc<Crd>>,
+    pub(crate) definition: Option<Arc<Crd>>,
     /// The conversion webhook, or why it cannot be called; `None` if the server converts.
-    webhook: Option<Result<Webhook, String>>,
+    pub(crate) webhook: Option<Result<Webhook, String>>,
     /// The version of the store in which the definition was written.
-    defined: u64,
-    calls: SharedWebhookCalls,
+    pub(crate) defined: u64,
+    pub(crate) calls: SharedWebhookCalls,
 }
 
 impl Conversion {
-    /// The conversion of `resource` by its current definition.
-    pub(crate) fn of(state: &State, resource: &Resource) -> Self {
-        if !resource.custom {
-            return Self::default();
-        }
-        let webhook = state.webhooks.get(&resource.storage);
-        let key = Key::new("", &resource.storage.to_string());
-        let definition = state.get(state.buckets.definitions, &key);
-        Self {
-            defined: definition.and_then(|it| written(it)).unwrap_or_default(),
-            definition: state.definitions.get(&resource.storage).cloned(),
-            webhook: webhook.map(|it| Webhook::of(state, it)),
-            calls: state.webhook_calls.clone(),
-        }
-    }
-
     /// A stored object in the version of `resource`.
     ///
     /// # Errors
@@ -283,7 +266,7 @@ impl Conversion {
 }
 
 /// The version of the store in which an object was written.
-fn written(object: &Value) -> Option<u64> {
+pub(crate) fn written(object: &Value) -> Option<u64> {
     meta::version(object).parse().ok()
 }
 
@@ -300,17 +283,6 @@ pub(crate) fn conversion_error(
         resource.kind
     );
     Status::new(500, Reason::Unknown, message)
-}
-
-/// Stops before a write while a call of the request is pending.
-///
-/// # Errors
-/// 500, which no client receives: the request is performed again.
-pub(crate) fn check_complete(state: &State) -> Result<(), Status> {
-    if state.webhook_calls.lock().is_complete() {
-        return Ok(());
-    }
-    Err(Status::internal("a webhook has not been called yet"))
 }
 
 /// Calls the webhooks one after the other for the objects without a response.

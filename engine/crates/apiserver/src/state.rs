@@ -14,6 +14,7 @@ use crate::authorization::rule_index::{self, RuleIndex};
 use crate::broadcaster::Broadcaster;
 use crate::controller::event_expiry::EventExpiry;
 use crate::controller::queue::{self, WorkQueue};
+use crate::conversion::webhook::Webhook;
 use crate::conversion::{self, Conversion, WebhookCalls};
 use crate::decode::Definitions;
 use crate::identity::key::TokenKey;
@@ -29,6 +30,7 @@ use crate::start::StartError;
 use crate::status::Status;
 use crate::storage::{Storage, StoredState};
 use crate::store::{Bucket, Change, Key, Object, Range, Store};
+use crate::webhook_client::Services;
 
 /// The state of the server, as admission plugins see it. Requests and controllers take turns;
 /// each sees the changes of those before it.
@@ -320,6 +322,43 @@ impl State {
         all
     }
 
+    /// The conversion of `resource` by its current definition.
+    pub(crate) fn conversion(&self, resource: &Resource) -> Conversion {
+        if !resource.custom {
+            return Conversion::default();
+        }
+        let webhook = self.webhooks.get(&resource.storage);
+        let key = Key::new("", &resource.storage.to_string());
+        let definition = self.get(self.buckets.definitions, &key);
+        Conversion {
+            defined: definition
+                .and_then(|it| conversion::written(it))
+                .unwrap_or_default(),
+            definition: self.definitions.get(&resource.storage).cloned(),
+            webhook: webhook.map(|it| Webhook::of(&self.services(), it)),
+            calls: self.webhook_calls.clone(),
+        }
+    }
+
+    /// The services that webhooks are reached by.
+    pub(crate) fn services(&self) -> Services<'_> {
+        Services {
+            store: &self.store,
+            bucket: self.buckets.services,
+        }
+    }
+
+    /// Stops before a write while a webhook call of the request is pending.
+    ///
+    /// # Errors
+    /// 500, which no client receives: the request is performed again.
+    pub(crate) fn check_complete(&self) -> Result<(), Status> {
+        if self.webhook_calls.lock().is_complete() {
+            return Ok(());
+        }
+        Err(Status::internal("a webhook has not been called yet"))
+    }
+
     /// A stored object, converted to the version of `resource`.
     ///
     /// # Errors
@@ -329,7 +368,7 @@ impl State {
         resource: &Resource,
         stored: &Object,
     ) -> Result<Object, Status> {
-        Conversion::of(self, resource).in_version_of(resource, stored)
+        self.conversion(resource).in_version_of(resource, stored)
     }
 
     /// The current state of an object, in its storage version.

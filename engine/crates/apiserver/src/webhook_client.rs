@@ -20,8 +20,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::state::State;
-use crate::store::Key;
+use crate::store::{Bucket, Key, Store};
 use verifier::Verifier;
 
 /// The maximum size of a response body in bytes.
@@ -43,6 +42,27 @@ pub(crate) struct Endpoint {
     pub(crate) credentials: Credentials,
 }
 
+/// The services that endpoints name.
+pub(crate) struct Services<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) bucket: Bucket,
+}
+
+impl Services<'_> {
+    /// The address of a service of type ExternalName. All other services lead to pods, which do not
+    /// run here.
+    fn resolved(&self, key: &Key, port: u64) -> Result<String, String> {
+        let name = &*key.name;
+        let service = self.store.get(self.bucket, key);
+        let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
+        if service["spec"]["type"] != "ExternalName" {
+            return Err(format!("no endpoints available for service {name:?}"));
+        }
+        let host = text(&service["spec"], "externalName");
+        Ok(format!("{host}:{port}"))
+    }
+}
+
 /// The credentials of the server for a webhook; empty if it does not authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Credentials {
@@ -58,7 +78,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// The `caBundle` or the URL is invalid.
-    pub(crate) fn of(state: &State, client: &Value) -> Result<Self, String> {
+    pub(crate) fn of(services: &Services<'_>, client: &Value) -> Result<Self, String> {
         let bundle = STANDARD.decode(text(client, "caBundle"));
         let bundle = bundle.map_err(|error| error.to_string())?;
         if let Some(url) = client["url"].as_str() {
@@ -73,7 +93,7 @@ impl Endpoint {
         Ok(Self {
             url: format!("https://{host}:{port}{path}"),
             name: host,
-            address: resolved(state, &key, port),
+            address: services.resolved(&key, port),
             path,
             bundle,
             credentials: Credentials::default(),
@@ -236,19 +256,6 @@ enum Failure {
     ErrorStatus(String),
     /// The webhook sent no valid response.
     Unreachable(String),
-}
-
-/// The address of a service of type ExternalName. All other services lead to pods, which do not run
-/// here.
-fn resolved(state: &State, key: &Key, port: u64) -> Result<String, String> {
-    let name = &*key.name;
-    let service = state.get(state.buckets.services, key);
-    let service = service.ok_or_else(|| format!("service {name:?} not found"))?;
-    if service["spec"]["type"] != "ExternalName" {
-        return Err(format!("no endpoints available for service {name:?}"));
-    }
-    let host = text(&service["spec"], "externalName");
-    Ok(format!("{host}:{port}"))
 }
 
 fn text<'a>(value: &'a Value, name: &str) -> &'a str {

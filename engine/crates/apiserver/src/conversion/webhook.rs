@@ -7,8 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::meta;
-use crate::state::State;
-use crate::webhook_client::Endpoint;
+use crate::webhook_client::{Endpoint, Services};
 
 /// The timeout of a conversion webhook.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -22,8 +21,8 @@ impl Webhook {
     ///
     /// # Errors
     /// The reason why the webhook cannot be called.
-    pub(crate) fn of(state: &State, webhook: &Value) -> Result<Self, String> {
-        let endpoint = Endpoint::of(state, &webhook["clientConfig"])?;
+    pub(crate) fn of(services: &Services<'_>, webhook: &Value) -> Result<Self, String> {
+        let endpoint = Endpoint::of(services, &webhook["clientConfig"])?;
         endpoint.address.clone()?;
         Ok(Self(endpoint))
     }

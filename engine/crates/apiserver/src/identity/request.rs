@@ -11,7 +11,6 @@ use super::claim::{Claims, ISSUER, ObjectRef, find};
 use super::key::TokenKey;
 use crate::api_response::{ApiResponse, Content};
 use crate::call::Call;
-use crate::conversion;
 use crate::decode;
 use crate::meta;
 use crate::openapi::{self, Schema};
@@ -46,7 +45,7 @@ pub(crate) fn issue(
     let spec = with_defaults(&resource, &body["spec"])?;
     body["spec"] = spec;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let claims = claims(state, target, &account, &body["spec"])?;
     let key: TokenKey = state.token_key.clone();
     let token = key.sign(&claims.to_value()).map_err(Status::internal)?;

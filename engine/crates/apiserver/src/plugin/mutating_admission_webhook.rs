@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use super::webhook::{self, AdmissionResponse, AdmissionWebhook, Outcome};
 use super::{Attributes, Plugin};
-use crate::conversion::Conversion;
 use crate::decode::{self, Repeated};
 use crate::patch;
 use crate::state::State;
@@ -150,7 +149,7 @@ impl WebhookCall<'_> {
         let own_version = resource.api_version();
         let is_own = object["apiVersion"] == api_version
             || !self.attributes.subresource().is_empty();
-        let conversion = Conversion::of(cluster, resource);
+        let conversion = cluster.conversion(resource);
         let mut changed = if is_own {
             object.clone()
         } else {

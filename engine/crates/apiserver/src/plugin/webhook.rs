@@ -72,7 +72,7 @@ pub(super) fn call(
     let Some((review, api_version)) = review else {
         return Ok(Outcome::NoMatch);
     };
-    let endpoint = match Endpoint::of(cluster, &hook.client) {
+    let endpoint = match Endpoint::of(&cluster.services(), &hook.client) {
         Ok(endpoint) => endpoint,
         Err(why) => {
             return Ok(Outcome::Failed(format!("could not get REST client: {why}")));

@@ -8,7 +8,6 @@ use super::read;
 use crate::api_response::ApiResponse;
 use crate::authorization::{self, Action};
 use crate::call::Call;
-use crate::conversion;
 use crate::plugin::Attributes;
 use crate::query;
 use crate::resource::Subresource;
@@ -35,7 +34,7 @@ pub(super) fn connect(
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, Some(&mut options))?;
     notes.extend(chain.validate(state, &attributes, Some(&options))?);
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let mut refused = refusal(state, call, target, &options);
     refused.warnings.extend(notes.warnings);
     Err(refused)

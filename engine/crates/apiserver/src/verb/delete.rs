@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use super::{list, read};
 use crate::api_response::{ApiResponse, Content, List};
 use crate::call::Call;
-use crate::conversion;
 use crate::definition;
 use crate::index::Location;
 use crate::meta;
@@ -78,7 +77,7 @@ fn delete_target(
     let chain = state.chain.clone();
     let mut notes = chain.admit(state, &attributes, None)?;
     notes.extend(chain.validate(state, &attributes, None)?);
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let bucket = state.bucket(resource);
     let key = Key::new(&target.namespace, &target.name);
     let outcome = delete_object(state, &Location::new(bucket, key), options)?;
@@ -144,7 +143,7 @@ fn delete_selected(
         })
         .collect();
     // The webhooks for all objects are called before the first object is deleted.
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let mut items = Vec::new();
     for ((old, shown), result) in chosen.into_iter().zip(shown).zip(verdicts) {
         result?;

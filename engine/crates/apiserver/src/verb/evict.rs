@@ -10,7 +10,6 @@ use super::delete::{self, delete_object};
 use super::{place, read};
 use crate::api_response::ApiResponse;
 use crate::call::Call;
-use crate::conversion;
 use crate::decode;
 use crate::index::Location;
 use crate::meta;
@@ -37,7 +36,7 @@ pub(super) fn evict(
     options.dry_run |= call.query.dry_run;
     let rehearsal = options.dry_run;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let pod = read::existing(state, target)?;
     if !budget::may_ignore(&pod) {
         budget::check_and_decrement(state, &pod, rehearsal)?;
@@ -132,7 +131,7 @@ fn assign(
     check_name(target, &body, "Binding")?;
     let node = check_bound_to(&body["target"])?;
     notes.extend(chain.validate(state, &attributes, Some(&body))?);
-    conversion::check_complete(state)?;
+    state.check_complete()?;
     let pod = read::existing(state, target)?;
     check_unbound(target, &pod)?;
     if !call.query.dry_run {

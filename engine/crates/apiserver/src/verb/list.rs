@@ -3,7 +3,6 @@
 use super::page::{Page, page, token, too_old};
 use crate::api_response::{ApiResponse, Content, List};
 use crate::call::Call;
-use crate::conversion::Conversion;
 use crate::route::Target;
 use crate::selector::{Fields, Filter, Labels};
 use crate::state::State;
@@ -52,7 +51,7 @@ pub(super) fn list(
     // With a selector, counting the rest would require evaluating it for all remaining
     // objects.
     let counted = remaining > 0 && filter.is_empty();
-    let conversion = Conversion::of(state, &target.resource);
+    let conversion = state.conversion(&target.resource);
     // All objects are requested first, so that a webhook converts them in one call.
     let shown: Vec<_> = items
         .iter()

@@ -10,7 +10,6 @@ use super::{list, page};
 use crate::api_response::{ApiResponse, Content};
 use crate::broadcaster::Scope;
 use crate::call::Call;
-use crate::conversion::Conversion;
 use crate::options;
 use crate::route::Target;
 use crate::state::State;
@@ -59,7 +58,7 @@ pub(super) fn watch(
                 .map(Clock::busy);
             Watch::open(WatchParameters {
                 resource: target.resource.clone(),
-                conversion: Conversion::of(state, &target.resource),
+                conversion: state.conversion(&target.resource),
                 backlog,
                 live: state.broadcaster.subscribe(bucket, scope, hold),
                 busy,

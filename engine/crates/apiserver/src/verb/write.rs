@@ -13,7 +13,6 @@ use crate::alias;
 use crate::api_response::{ApiResponse, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
-use crate::conversion::{self, Conversion};
 use crate::decode;
 use crate::kind::{Stored, Write};
 use crate::meta;
@@ -310,7 +309,7 @@ impl Draft {
         let attributes = Attributes::new(call, target, self.operation()).with_old(old);
         let notes = state.chain.validate(state, &attributes, Some(object));
         let notes = notes.map_err(|refused| self.with_warnings(refused))?;
-        conversion::check_complete(state)?;
+        state.check_complete()?;
         self.add_notes(notes);
         Ok(())
     }
@@ -327,7 +326,7 @@ impl Draft {
     ) -> Result<ApiResponse, Status> {
         let resource = &target.resource;
         let created = self.old.is_none();
-        let conversion = Conversion::of(state, resource);
+        let conversion = state.conversion(resource);
         let mut object = self.object;
         // A status that was never written has its default in every read, but not in the
         // response to the create.

@@ -6,7 +6,6 @@ use kubemu_admission::policy::{GroupVersionKind, PatchError, Patcher};
 use serde_json::Value;
 
 use super::Environment;
-use crate::conversion::Conversion;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::{apply, decode, meta, patch};
@@ -74,7 +73,7 @@ impl Patcher for Environment<'_> {
         let Some(resource) = self.of_kind(of_request) else {
             return Err(PatchError::Server("the kind is not served".to_owned()));
         };
-        let conversion = Conversion::of(self.0, resource);
+        let conversion = self.0.conversion(resource);
         let restored = conversion.converted(resource, object, &of_request.api_version());
         restored.map_err(|refused| {
             PatchError::Server(format!("failed to convert object: {}", refused.message))

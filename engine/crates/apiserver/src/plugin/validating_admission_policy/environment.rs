@@ -6,7 +6,6 @@ use kubemu_admission::policy::{Authorizer, GroupVersionKind, ParamKind, Resolver
 use serde_json::Value;
 
 use crate::authorization;
-use crate::conversion::Conversion;
 use crate::resource::{GroupResource, Resource};
 use crate::state::State;
 use crate::store::{Bucket, Key, Range};
@@ -63,7 +62,7 @@ impl Resolver for Environment<'_> {
     ) -> Result<Value, String> {
         let found = self.0.registry.of_kind(kind.group, kind.version, kind.kind);
         let resource = found.ok_or_else(|| "the kind is not served".to_owned())?;
-        let conversion = Conversion::of(self.0, resource);
+        let conversion = self.0.conversion(resource);
         let converted =
             conversion.converted(resource, object.clone(), &kind.api_version());
         converted.map_err(|refused| refused.message)
