@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 
-use crate::plugin::Notes;
+use crate::note::Notes;
 use crate::resource::Resource;
 use crate::status::Status;
 use crate::store::{Change, Object};

@@ -19,7 +19,6 @@ use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
 };
-use crate::start;
 use crate::state::State;
 use crate::store::{Bucket, Change, Key, Object, Range};
 use crate::verb::delete::delete_object;
@@ -155,7 +154,7 @@ fn serve(state: &mut State, definition: &Value, defined: &GroupResource) {
         }
         // Without its schema the resource is not served.
         Err(errors) => {
-            start::record_invalid(state, definition, &errors);
+            state.record_invalid(definition, &errors);
             return;
         }
     }

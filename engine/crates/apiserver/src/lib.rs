@@ -58,6 +58,7 @@ mod meta;
 mod metrics;
 mod namespace;
 mod nesting;
+mod note;
 pub mod openapi;
 mod options;
 pub mod patch;
@@ -105,7 +106,8 @@ pub use kind::{
 pub use kubemu_admission::policy::Operation;
 pub use kubemu_admission::{FieldError, KubeVersion};
 pub use kubemu_clock::Clock;
-pub use plugin::{Attributes, Plugin, Removal, builtin_plugins};
+pub use plugin::builtin::builtin_plugins;
+pub use plugin::{Attributes, Plugin, Removal};
 pub use registry::Registry;
 pub use resource::{Column, GroupResource, Resource, Scale, Subresource, Verb};
 pub use server::{ForkOptions, Options, Server};

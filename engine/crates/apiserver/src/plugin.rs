@@ -1,6 +1,6 @@
 //! Admission plugins: one plugin, one file.
 //!
-//! A plugin is a [`Plugin`]. [`builtin_plugins`] lists all of them in Kubernetes' order; the chain,
+//! A plugin is a [`Plugin`]. [`builtin_plugins`](builtin::builtin_plugins) lists all of them in Kubernetes' order; the chain,
 //! the enable and disable options and the table of the README read that list only. How to add one:
 //! internals/contributing/admission-plugin.md. Why:
 //! `internals/decisions/0094-one-file-for-a-kind-one-for-a-plugin.md`.
@@ -10,10 +10,11 @@ mod always_admit;
 mod always_deny;
 mod always_pull_images;
 mod attributes;
+pub(crate) mod builtin;
 mod certificate_approval;
 mod certificate_signing;
 mod certificate_subject_restriction;
-mod chain;
+pub(crate) mod chain;
 mod default_class;
 mod default_toleration_seconds;
 mod deny_escalating_exec;
@@ -25,7 +26,7 @@ mod idle;
 mod image_policy_webhook;
 mod limit_pod_hard_anti_affinity_topology;
 mod limit_ranger;
-mod mutating_admission_policy;
+pub(crate) mod mutating_admission_policy;
 mod mutating_admission_webhook;
 mod namespace_auto_provision;
 mod namespace_exists;
@@ -47,14 +48,15 @@ mod priority;
 pub(crate) mod resource_quota;
 mod runtime_class;
 mod security_context_deny;
+pub(crate) mod selection;
 mod service_account;
 mod signer;
 pub(crate) mod storage_object_in_use_protection;
 pub(crate) mod taint_nodes_by_condition;
 mod toleration;
-mod validating_admission_policy;
+pub(crate) mod validating_admission_policy;
 mod validating_admission_webhook;
-mod webhook;
+pub(crate) mod webhook;
 
 use std::fmt;
 use std::sync::Arc;
@@ -67,11 +69,6 @@ use crate::state::State as Cluster;
 use crate::status::Status;
 
 pub use attributes::Attributes;
-pub(crate) use attributes::Notes;
-pub(crate) use chain::{Chain, PluginSelection};
-pub(crate) use mutating_admission_policy::MutatingPolicySource;
-pub(crate) use validating_admission_policy::PolicySource;
-pub(crate) use webhook::WebhookSource;
 
 /// An admission plugin (k8s.io/apiserver/pkg/admission).
 ///
@@ -159,78 +156,4 @@ pub struct Removal {
     pub release: &'static str,
     /// Its replacement.
     pub instead: &'static str,
-}
-
-/// Plugins that Kubernetes withdrew in their alpha stage; enabling or configuring one is an error.
-pub(crate) const WITHDRAWN: [(&str, Removal); 2] = [
-    (
-        "Initializers",
-        Removal {
-            release: "1.14",
-            instead: "MutatingAdmissionWebhook",
-        },
-    ),
-    (
-        "InitialResources",
-        Removal {
-            release: "1.10",
-            instead: "LimitRanger or the Vertical Pod Autoscaler",
-        },
-    ),
-];
-
-/// Every built-in plugin in the order in which they are called (`AllOrderedPlugins` in
-/// pkg/kubeapiserver/options/plugins.go).
-pub fn builtin_plugins() -> Vec<Arc<dyn Plugin>> {
-    vec![
-        Arc::new(always_admit::AlwaysAdmit),
-        Arc::new(namespace_auto_provision::NamespaceAutoProvision),
-        Arc::new(namespace_lifecycle::NamespaceLifecycle),
-        Arc::new(namespace_exists::NamespaceExists),
-        Arc::new(security_context_deny::SecurityContextDeny),
-        Arc::new(limit_pod_hard_anti_affinity_topology::LimitPodHardAntiAffinityTopology),
-        Arc::new(pod_preset::PodPreset),
-        Arc::new(limit_ranger::LimitRanger),
-        Arc::new(service_account::ServiceAccount),
-        Arc::new(node_restriction::NodeRestriction),
-        Arc::new(taint_nodes_by_condition::TaintNodesByCondition),
-        Arc::new(always_pull_images::AlwaysPullImages),
-        Arc::new(image_policy_webhook::ImagePolicyWebhook::default()),
-        Arc::new(pod_security_policy::PodSecurityPolicy),
-        Arc::new(pod_security::PodSecurity::default()),
-        Arc::new(pod_node_selector::PodNodeSelector::default()),
-        Arc::new(priority::Priority),
-        Arc::new(default_toleration_seconds::DefaultTolerationSeconds),
-        Arc::new(pod_toleration_restriction::PodTolerationRestriction::default()),
-        Arc::new(deny_escalating_exec::DenyEscalatingExec),
-        Arc::new(deny_exec_on_privileged::DenyExecOnPrivileged),
-        Arc::new(event_rate_limit::EventRateLimit::default()),
-        Arc::new(extended_resource_toleration::ExtendedResourceToleration),
-        Arc::new(persistent_volume_label::PersistentVolumeLabel),
-        Arc::new(default_class::STORAGE),
-        Arc::new(storage_object_in_use_protection::StorageObjectInUseProtection),
-        Arc::new(idle::POD_GROUP_PROTECTION),
-        Arc::new(
-            owner_references_permission_enforcement::OwnerReferencesPermissionEnforcement,
-        ),
-        Arc::new(persistent_volume_claim_resize::PersistentVolumeClaimResize),
-        Arc::new(runtime_class::RuntimeClass),
-        Arc::new(certificate_approval::CertificateApproval),
-        Arc::new(certificate_signing::CertificateSigning),
-        Arc::new(idle::CLUSTER_TRUST_BUNDLE_ATTEST),
-        Arc::new(certificate_subject_restriction::CertificateSubjectRestriction),
-        Arc::new(default_class::INGRESS),
-        Arc::new(deny_service_external_ips::DenyServiceExternalIps),
-        Arc::new(pod_topology_labels::PodTopologyLabels),
-        Arc::new(idle::POD_GROUP_WORKLOAD_EXISTS),
-        Arc::new(idle::NODE_DECLARED_FEATURE_VALIDATOR),
-        Arc::new(idle::JOB_VALIDATION),
-        Arc::new(pod_resize_validator::PodResizeValidator),
-        Arc::new(mutating_admission_policy::MutatingAdmissionPolicy),
-        Arc::new(mutating_admission_webhook::MutatingAdmissionWebhook),
-        Arc::new(validating_admission_policy::ValidatingAdmissionPolicy),
-        Arc::new(validating_admission_webhook::ValidatingAdmissionWebhook),
-        Arc::new(resource_quota::ResourceQuota::default()),
-        Arc::new(always_deny::AlwaysDeny),
-    ]
 }

@@ -23,7 +23,8 @@ use crate::impersonation;
 use crate::initial;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
-use crate::plugin::{Chain, Plugin, PluginSelection};
+use crate::plugin::Plugin;
+use crate::plugin::selection::PluginSelection;
 use crate::query::MAX_TIMEOUT;
 use crate::random;
 use crate::registry::Registry;
@@ -160,14 +161,15 @@ impl Server {
     /// rejects its configuration; a kind is served already; or a stored object is not valid
     /// for the chosen release.
     pub fn new(options: Options) -> Result<Self, StartError> {
-        let chain = Chain::new(&PluginSelection {
+        let chain = PluginSelection {
             kube: options.kube,
             additional: &options.plugins,
             enable: &options.enable_plugins,
             disable: &options.disable_plugins,
             removed: options.removed_plugins,
             configurations: &options.plugin_configurations,
-        })?;
+        }
+        .chain()?;
         let registry = registry(chain.kinds().chain(options.kinds))?;
         let token_key = options.token_key.unwrap_or_else(TokenKey::lazy);
         let documents =

@@ -1,13 +1,9 @@
 //! Errors that prevent the start of a server.
 
-use std::sync::Arc;
-
 use kubemu_admission::{FieldError, KubeVersion, field};
 use serde_json::Value;
 
 use crate::meta;
-use crate::plugin::{Plugin, Removal};
-use crate::state::State;
 
 /// The reason why a [`Server`](crate::Server) cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,33 +78,11 @@ pub enum StartError {
 }
 
 impl StartError {
-    pub(crate) fn unknown_plugin(name: &str, known: &[Arc<dyn Plugin>]) -> Self {
-        let known = known.iter().filter(|it| it.removal().is_none());
-        let mut known: Vec<&str> = known.map(|it| it.name()).collect();
-        known.sort_unstable();
-        Self::UnknownPlugin {
-            name: name.to_owned(),
-            known: known.join(", "),
-        }
-    }
-
-    pub(crate) fn removed_plugin(name: &str, removal: Removal) -> Self {
-        Self::RemovedPlugin {
-            name: name.to_owned(),
-            release: removal.release,
-            instead: removal.instead,
-        }
-    }
-
-    pub(crate) fn withdrawn_plugin(name: &str, removal: Removal) -> Self {
-        Self::WithdrawnPlugin {
-            name: name.to_owned(),
-            release: removal.release,
-            instead: removal.instead,
-        }
-    }
-
-    fn stored(object: &Value, version: KubeVersion, errors: &[FieldError]) -> Self {
+    pub(crate) fn stored(
+        object: &Value,
+        version: KubeVersion,
+        errors: &[FieldError],
+    ) -> Self {
         Self::Stored {
             kind: object["kind"].as_str().unwrap_or_default().to_owned(),
             name: meta::name(object).to_owned(),
@@ -116,13 +90,4 @@ impl StartError {
             why: field::aggregate(errors),
         }
     }
-}
-
-/// Records that a stored object is invalid, which prevents the start of the server. This only
-/// happens while objects are loaded from disk: objects in requests are validated before they
-/// are written.
-pub(crate) fn record_invalid(state: &mut State, object: &Value, errors: &[FieldError]) {
-    let error = StartError::stored(object, state.kube, errors);
-    tracing::error!(%error, "stored object is not valid");
-    state.invalid.get_or_insert(error);
 }

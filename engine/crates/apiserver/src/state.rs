@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kubemu_admission::KubeVersion;
+use kubemu_admission::{FieldError, KubeVersion};
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
 
@@ -22,7 +22,10 @@ use crate::impersonation::mode::LastModes;
 use crate::index::Index;
 use crate::journal::Journal;
 use crate::meta;
-use crate::plugin::{Chain, MutatingPolicySource, PolicySource, WebhookSource};
+use crate::plugin::chain::Chain;
+use crate::plugin::mutating_admission_policy::source::MutatingPolicySource;
+use crate::plugin::validating_admission_policy::source::PolicySource;
+use crate::plugin::webhook::source::WebhookSource;
 use crate::random::Random;
 use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
@@ -455,6 +458,15 @@ impl State {
             None => self.random = self.random.fork(),
         }
         result
+    }
+
+    /// Records that a stored object is invalid, which prevents the start of the server. This only
+    /// happens while objects are loaded from disk: objects in requests are validated before they
+    /// are written.
+    pub(crate) fn record_invalid(&mut self, object: &Value, errors: &[FieldError]) {
+        let error = StartError::stored(object, self.kube, errors);
+        tracing::error!(%error, "stored object is not valid");
+        self.invalid.get_or_insert(error);
     }
 
     /// Writes the changes to disk, if there is a storage, and sends them to the watches.

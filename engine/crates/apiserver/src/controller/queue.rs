@@ -17,7 +17,6 @@ use super::{
 use crate::definition;
 use crate::index::Location;
 use crate::namespace::ensure;
-use crate::start;
 use crate::state::State;
 use crate::store::{Change, Key};
 
@@ -210,14 +209,14 @@ fn update_indexes(state: &mut State, change: &Arc<Change>) {
         definition::changed(state, change);
     } else if change.bucket == buckets.policies || change.bucket == buckets.bindings {
         if let Err(errors) = state.policies.update(change, state.kube) {
-            start::record_invalid(state, &change.object, &errors);
+            state.record_invalid(&change.object, &errors);
         }
         policy_type_check::enqueue(state, change);
     } else if buckets.mutating_policies == change.bucket
         || buckets.mutating_bindings == change.bucket
     {
         if let Err(errors) = state.mutating_policies.update(change, state.kube) {
-            start::record_invalid(state, &change.object, &errors);
+            state.record_invalid(&change.object, &errors);
         }
     } else if buckets.webhooks.contains(&change.bucket) {
         state.admission_webhooks.update(change, state.kube);

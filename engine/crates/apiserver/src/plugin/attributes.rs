@@ -1,13 +1,14 @@
 //! The attributes of a request that plugins read.
 
 use std::cell::{RefCell, RefMut};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use kubemu_admission::policy::{self, Operation};
 use serde_json::{Value, json};
 
 use crate::call::Call;
 use crate::meta;
+use crate::note::Notes;
 use crate::options::delete::delete_options;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
@@ -25,23 +26,6 @@ pub struct Attributes<'a> {
     generate_name: String,
     notes: RefCell<Notes>,
     reinvocation: RefCell<Reinvocation>,
-}
-
-/// The warnings and audit annotations of an admitted request.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Notes {
-    /// For `Warning` headers.
-    pub(crate) warnings: Vec<String>,
-    /// For the audit log.
-    pub(crate) annotations: BTreeMap<String, String>,
-}
-
-impl Notes {
-    /// Adds the warnings and annotations of `further`.
-    pub(crate) fn extend(&mut self, further: Self) {
-        self.warnings.extend(further.warnings);
-        self.annotations.extend(further.annotations);
-    }
 }
 
 /// The state of the second call of the mutating plugins, after one has changed the object that

@@ -1,7 +1,7 @@
 //! MutatingAdmissionPolicy: applies the mutations of bound policies.
 
 mod patcher;
-mod source;
+pub(crate) mod source;
 
 use kubemu_admission::KubeVersion;
 use serde_json::Value;
@@ -11,7 +11,6 @@ use super::validating_admission_policy::{Environment, refusal};
 use super::{Attributes, Plugin};
 use crate::state::State;
 use crate::status::Status;
-pub(crate) use source::MutatingPolicySource;
 
 /// The plugin. The compiled policies are in the state.
 #[derive(Debug)]

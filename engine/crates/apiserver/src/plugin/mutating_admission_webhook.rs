@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::webhook::{self, AdmissionResponse, AdmissionWebhook, Outcome};
+use super::webhook::source::AdmissionWebhook;
+use super::webhook::{self, AdmissionResponse, Outcome};
 use super::{Attributes, Plugin};
 use crate::decode::{self, Repeated};
 use crate::patch;

@@ -1,7 +1,7 @@
 //! ValidatingAdmissionPolicy: evaluates the bound policies.
 
 mod environment;
-mod source;
+pub(crate) mod source;
 
 use kubemu_admission::policy::{Decision, Denial};
 use serde_json::Value;
@@ -11,8 +11,6 @@ use super::{Attributes, Plugin};
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 pub(super) use environment::Environment;
-pub(crate) use source::PolicySource;
-pub(super) use source::replace;
 
 /// The plugin. The compiled policies are in the state.
 #[derive(Debug)]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::webhook::{self, AdmissionWebhook, Outcome};
+use super::webhook::source::AdmissionWebhook;
+use super::webhook::{self, Outcome};
 use super::{Attributes, Plugin};
 use crate::state::State;
 use crate::status::Status;

@@ -1,7 +1,7 @@
 //! Calls of webhooks, which both webhook plugins share (plugin/webhook in k8s.io/apiserver).
 
 mod review;
-mod source;
+pub(crate) mod source;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::status::Status;
 use crate::webhook_client::Endpoint;
 pub(super) use review::AdmissionResponse;
 use review::Review;
-pub(crate) use source::{AdmissionWebhook, WebhookSource};
+use source::AdmissionWebhook;
 
 /// The result of a webhook for a request.
 pub(super) enum Outcome {

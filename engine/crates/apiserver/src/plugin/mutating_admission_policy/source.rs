@@ -7,7 +7,7 @@ use kubemu_admission::policy::{Binding, MutatingPolicies, MutatingPolicy};
 use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::Value;
 
-use crate::plugin::validating_admission_policy::replace;
+use crate::plugin::validating_admission_policy::source::replace;
 use crate::store::Change;
 
 /// The compiled policies and bindings (`policy_source.go` in k8s.io/apiserver).

@@ -9,7 +9,7 @@ use kubemu_admission::policy::{
 };
 use serde_json::{Map, Value, json};
 
-use super::AdmissionWebhook;
+use super::source::AdmissionWebhook;
 use crate::plugin::pod::text;
 use crate::random::Random;
 use crate::status::{Reason, Status};
