@@ -5,8 +5,9 @@
 //! so that a policy can reject them.
 
 mod cluster_role_aggregation;
+mod definition;
 pub(crate) mod disruption;
-pub(crate) mod event_expiry;
+mod event_expiry;
 mod garbage_collector;
 mod namespace;
 pub(crate) mod namespace_bootstrap;

@@ -10,22 +10,19 @@ use serde_json::{Value, json};
 
 use crate::alias;
 use crate::apply::{self, Writer};
-use crate::controller::queue::WorkItem;
-use crate::index::Location;
 use crate::meta;
 use crate::openapi::Schema;
-use crate::options::delete::{Options, Propagation};
 use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,
 };
 use crate::state::State;
-use crate::store::{Bucket, Change, Key, Object, Range};
-use crate::verb::delete::delete_object;
+use crate::store::{Bucket, Change, Key, Object};
+use crate::work_queue::WorkItem;
 use naming::{Names, UsedNames, strings};
 
 /// The finalizer that keeps a definition until its objects are deleted.
-const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Handles a written definition: its resources are served from here on.
 pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
@@ -128,7 +125,7 @@ fn is_established(definition: &Value) -> bool {
     conditions.any(|it| it["type"] == "Established" && it["status"] == "True")
 }
 
-fn defined(definition: &Value) -> GroupResource {
+pub(crate) fn defined(definition: &Value) -> GroupResource {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     GroupResource {
@@ -365,39 +362,4 @@ pub(crate) fn terminating(state: &State, bucket: Bucket) -> Option<Key> {
     let key = Key::new("", &resource.storage.to_string());
     let definition = state.get(state.buckets.definitions, &key)?;
     meta::is_deleting(definition).then_some(key)
-}
-
-/// Deletes the objects of a definition that is being deleted; removes the definition's
-/// finalizer when they are gone.
-pub(crate) fn clean_up(state: &mut State, key: &Key) {
-    let Some(definition) = state.get(state.buckets.definitions, key).cloned() else {
-        return;
-    };
-    if !meta::is_deleting(&definition) || !meta::has_finalizer(&definition, CLEANUP) {
-        return;
-    }
-    let bucket = state.store.bucket(&defined(&definition));
-    let Ok(found) = state.store.list(bucket, &Range::default(), None) else {
-        return;
-    };
-    let found: Vec<(Key, bool)> = found
-        .map(|(key, it)| (key.clone(), meta::is_deleting(it)))
-        .collect();
-    if found.is_empty() {
-        let mut definition = Value::clone(&definition);
-        meta::retain_finalizers(&mut definition, |it| it != CLEANUP);
-        state.put_or_remove(state.buckets.definitions, definition);
-        return;
-    }
-    // Each removal enqueues this item again, after the garbage collection of the dependents of
-    // the removed object: garbage collection requires that the kind is still served.
-    for (key, _) in found.into_iter().filter(|(_, deleting)| !deleting) {
-        let propagation = Some(Propagation::Background);
-        let options = Options {
-            propagation,
-            ..Options::default()
-        };
-        // An object that waits for its finalizers enqueues this item when it is removed.
-        let _ = delete_object(state, &Location::new(bucket, key), &options);
-    }
 }

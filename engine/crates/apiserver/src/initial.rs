@@ -4,16 +4,18 @@
 //! configuration of API Priority and Fairness, and an APIService for each group that it serves.
 
 mod flow_control;
+pub(crate) mod object;
 
 use std::mem;
 
 use serde_json::json;
 
 use crate::discovery;
+use crate::initial::object::{Initial, SERVER_MANAGER};
 use crate::kind::priority_class::SYSTEM_CLASSES;
 use crate::meta;
 use crate::random::Random;
-use crate::state::{Initial, SERVER_MANAGER, State};
+use crate::state::State;
 
 /// The name of the server's own Service, and of what belongs to it.
 const OWN: &str = "kubernetes";

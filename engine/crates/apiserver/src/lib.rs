@@ -17,8 +17,9 @@
 //!
 //! The path of a request: `service` or `client` creates a call, `route` finds its resource,
 //! and `verb` handles it: `decode` decodes the object, `kind` defaults and validates it,
-//! `plugin` admits it, `state` stores it, `broadcaster` sends it to watchers and `controller`
-//! reconciles its effects; `content_negotiation` encodes the response.
+//! `plugin` admits it, `commit` stores it in the `state`, `broadcaster` sends it to watchers,
+//! `trigger` enqueues what follows and `controller` reconciles it; `content_negotiation` encodes
+//! the response.
 //!
 //! A user may do what roles and bindings allow; members of `system:masters` may do everything.
 //!
@@ -37,7 +38,9 @@ mod body;
 mod broadcaster;
 mod call;
 mod client;
+mod commit;
 mod compress;
+mod condition;
 mod content_negotiation;
 mod controller;
 mod conversion;
@@ -47,6 +50,7 @@ mod definition;
 pub mod discovery;
 mod document;
 mod empty;
+mod expiry;
 mod identity;
 mod impersonation;
 mod index;
@@ -85,11 +89,13 @@ mod store;
 mod strict;
 mod syntax;
 pub mod table;
+mod trigger;
 mod user;
 mod verb;
 mod warning;
 mod watch;
 mod webhook_client;
+mod work_queue;
 
 pub use admission_configuration::{ConfigurationError, read_admission_configuration};
 pub use alias::GroupAlias;

@@ -183,3 +183,9 @@ pub(crate) fn clear_system_fields(object: &mut Value) {
         clear(object, key);
     }
 }
+
+/// Group and version of an owner reference.
+pub(crate) fn group_and_version(owner: &Value) -> (&str, &str) {
+    let api_version = owner["apiVersion"].as_str().unwrap_or_default();
+    api_version.rsplit_once('/').unwrap_or(("", api_version))
+}

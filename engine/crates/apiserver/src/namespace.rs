@@ -1,14 +1,9 @@
-//! The initial namespaces, and namespaces that are being deleted.
+//! A namespace that the server itself creates.
 
 use serde_json::json;
 
-use crate::meta;
 use crate::state::State;
 use crate::store::Key;
-
-/// The namespaces that exist from the start; all but the last cannot be deleted.
-pub(crate) const INITIAL: [&str; 4] =
-    ["default", "kube-system", "kube-public", "kube-node-lease"];
 
 /// Creates a namespace unless it exists.
 pub(crate) fn ensure(state: &mut State, name: &str) {
@@ -30,10 +25,4 @@ pub(crate) fn ensure(state: &mut State, name: &str) {
         "status": {"phase": "Active"},
     });
     state.put(bucket, namespace);
-}
-
-/// Whether a namespace is being deleted.
-pub(crate) fn is_ending(state: &State, name: &str) -> bool {
-    let found = state.get(state.buckets.namespaces, &Key::new("", name));
-    !name.is_empty() && found.is_some_and(|it| meta::is_deleting(it))
 }

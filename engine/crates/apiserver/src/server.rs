@@ -21,6 +21,7 @@ use crate::document::DocumentCache;
 use crate::identity::{self, TokenKey, claim::ISSUER};
 use crate::impersonation;
 use crate::initial;
+use crate::kind::namespace::INITIAL;
 use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::Plugin;
@@ -192,7 +193,7 @@ impl Server {
         if let Some(error) = state.invalid.take() {
             return Err(error);
         }
-        for name in namespace::INITIAL {
+        for name in INITIAL {
             namespace::ensure(&mut state, name);
         }
         bootstrap::install(&mut state);

@@ -1,4 +1,6 @@
-//! The server's state, and the only way to change it.
+//! The server's state, to which [`commit`](crate::commit) writes.
+
+mod buckets;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,17 +8,15 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use kubemu_admission::{FieldError, KubeVersion};
 use kubemu_clock::Clock;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::alias::GroupAlias;
-use crate::apply::{self, Configuration, OnConflict, Writer};
-use crate::authorization::rule_index::{self, RuleIndex};
+use crate::authorization::rule_index::RuleIndex;
 use crate::broadcaster::Broadcaster;
-use crate::controller::event_expiry::EventExpiry;
-use crate::controller::queue::{self, WorkQueue};
 use crate::conversion::webhook::Webhook;
 use crate::conversion::{self, Conversion, WebhookCalls};
 use crate::decode::Definitions;
+use crate::expiry::EventExpiry;
 use crate::identity::key::TokenKey;
 use crate::impersonation::mode::LastModes;
 use crate::index::Index;
@@ -31,9 +31,10 @@ use crate::registry::Registry;
 use crate::resource::{GroupResource, Resource};
 use crate::start::StartError;
 use crate::status::Status;
-use crate::storage::{Storage, StoredState};
-use crate::store::{Bucket, Change, Key, Object, Range, Store};
+use crate::store::{Bucket, Key, Object, Range, Store};
 use crate::webhook_client::Services;
+use crate::work_queue::WorkQueue;
+use buckets::Buckets;
 
 /// The state of the server, as admission plugins see it. Requests and controllers take turns;
 /// each sees the changes of those before it.
@@ -78,71 +79,6 @@ pub struct State {
     pub(crate) invalid: Option<StartError>,
     /// Each bucket's resource in the storage version.
     stored_resources: Arc<HashMap<Bucket, Arc<Resource>>>,
-}
-
-/// The buckets that the server itself uses.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Buckets {
-    pub(crate) namespaces: Bucket,
-    pub(crate) pods: Bucket,
-    pub(crate) budgets: Bucket,
-    pub(crate) definitions: Bucket,
-    pub(crate) policies: Bucket,
-    pub(crate) bindings: Bucket,
-    pub(crate) mutating_policies: Bucket,
-    pub(crate) mutating_bindings: Bucket,
-    /// Webhook configurations, mutating and validating.
-    pub(crate) webhooks: [Bucket; 2],
-    pub(crate) nodes: Bucket,
-    pub(crate) quotas: Bucket,
-    pub(crate) claims: Bucket,
-    pub(crate) volumes: Bucket,
-    pub(crate) events: Bucket,
-    pub(crate) accounts: Bucket,
-    pub(crate) maps: Bucket,
-    pub(crate) secrets: Bucket,
-    pub(crate) services: Bucket,
-    pub(crate) cluster_roles: Bucket,
-    /// Roles and bindings, cluster-wide and namespaced.
-    pub(crate) rbac: [Bucket; 4],
-}
-
-impl Buckets {
-    fn of(store: &mut Store) -> Self {
-        let mut bucket = |group, plural| store.bucket(&GroupResource::new(group, plural));
-        let admission = "admissionregistration.k8s.io";
-        let rbac = rule_index::GROUP;
-        Self {
-            namespaces: bucket("", "namespaces"),
-            pods: bucket("", "pods"),
-            budgets: bucket("policy", "poddisruptionbudgets"),
-            definitions: bucket("apiextensions.k8s.io", "customresourcedefinitions"),
-            policies: bucket(admission, "validatingadmissionpolicies"),
-            bindings: bucket(admission, "validatingadmissionpolicybindings"),
-            mutating_policies: bucket(admission, "mutatingadmissionpolicies"),
-            mutating_bindings: bucket(admission, "mutatingadmissionpolicybindings"),
-            webhooks: [
-                bucket(admission, "mutatingwebhookconfigurations"),
-                bucket(admission, "validatingwebhookconfigurations"),
-            ],
-            nodes: bucket("", "nodes"),
-            quotas: bucket("", "resourcequotas"),
-            claims: bucket("", "persistentvolumeclaims"),
-            volumes: bucket("", "persistentvolumes"),
-            events: bucket("", "events"),
-            accounts: bucket("", "serviceaccounts"),
-            maps: bucket("", "configmaps"),
-            secrets: bucket("", "secrets"),
-            services: bucket("", "services"),
-            cluster_roles: bucket(rbac, "clusterroles"),
-            rbac: [
-                bucket(rbac, "clusterroles"),
-                bucket(rbac, "clusterrolebindings"),
-                bucket(rbac, "roles"),
-                bucket(rbac, "rolebindings"),
-            ],
-        }
-    }
 }
 
 /// The initial values of a state.
@@ -384,57 +320,6 @@ impl State {
         meta::time(self.instant())
     }
 
-    /// Stores an object, which is in its storage version, under the name in its metadata.
-    ///
-    /// If the stored object is equal, nothing is written and the stored object is returned.
-    pub(crate) fn put(&mut self, bucket: Bucket, object: Value) -> Object {
-        let key = Key::new(meta::namespace(&object), meta::name(&object));
-        if let Some(old) = self.store.get(bucket, &key)
-            && **old == object
-        {
-            return old.clone();
-        }
-        let change = self.store.put(bucket, key, object);
-        self.committed(&change);
-        change.object.clone()
-    }
-
-    /// Removes an object; returns its last state, or `None` if it did not exist.
-    pub(crate) fn remove(&mut self, bucket: Bucket, key: &Key) -> Option<Object> {
-        let change = self.store.remove(bucket, key)?;
-        self.committed(&change);
-        Some(change.object.clone())
-    }
-
-    /// Stores an object from which finalizers may have been removed. If it is being deleted
-    /// and nothing keeps it any longer, it is removed instead. Returns the given object.
-    pub(crate) fn put_or_remove(&mut self, bucket: Bucket, object: Value) -> Object {
-        let key = Key::new(meta::namespace(&object), meta::name(&object));
-        if is_finished(&object) {
-            self.remove(bucket, &key);
-            return Arc::new(object);
-        }
-        self.put(bucket, object)
-    }
-
-    /// Loads the state from `storage`, and writes all later changes to it.
-    pub(crate) fn restore(&mut self, storage: Storage) {
-        let StoredState { version, objects } = storage.load();
-        self.journal = Some(Journal::new(storage));
-        if version == 0 {
-            return;
-        }
-        self.store.resume_at(version);
-        // The first values of the seed were used by the previous run of the server.
-        self.random = Random::new(self.seed.wrapping_add(version));
-        for (resource, key, object) in objects {
-            let bucket = self.store.bucket(&resource);
-            let change = self.store.load(bucket, key, object);
-            self.index.update(&change);
-            queue::enqueue(self, &change);
-        }
-    }
-
     /// Performs work with the webhook responses received so far, and with the time and the random
     /// numbers of the first attempt, so that the reviews are the same and the responses apply. If
     /// calls are still pending, other work gets other numbers.
@@ -468,117 +353,4 @@ impl State {
         tracing::error!(%error, "stored object is not valid");
         self.invalid.get_or_insert(error);
     }
-
-    /// Writes the changes to disk, if there is a storage, and sends them to the watches.
-    ///
-    /// # Errors
-    /// 500 if they cannot be written; no watcher receives them then, and later writes are
-    /// rejected.
-    pub(crate) fn flush(&mut self) -> Result<(), Status> {
-        let Some(journal) = &mut self.journal else {
-            return Ok(());
-        };
-        for change in journal.flush(&self.store)? {
-            self.broadcaster.publish(&change);
-        }
-        Ok(())
-    }
-
-    fn committed(&mut self, change: &Arc<Change>) {
-        // A write stays even if the attempt is abandoned, so its numbers are used up.
-        self.webhook_calls.lock().random = Some(self.random.clone());
-        self.index.update(change);
-        match &mut self.journal {
-            Some(journal) => journal.add(change),
-            None => self.broadcaster.publish(change),
-        }
-        queue::enqueue(self, change);
-    }
-}
-
-/// The field manager of what a kube-apiserver creates itself.
-pub(crate) const SERVER_MANAGER: &str = "kube-apiserver";
-
-/// An object that a server creates itself, and who writes it.
-pub(crate) struct Initial<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) plural: &'a str,
-    /// The field manager.
-    pub(crate) manager: &'a str,
-    pub(crate) object: Value,
-}
-
-/// A condition that another manager applies, and the manager.
-type Condition<'a> = (&'a str, Value);
-
-impl State {
-    /// Creates an object unless it exists, or its kind is not served.
-    pub(crate) fn ensure(
-        &mut self,
-        initial: Initial<'_>,
-        condition: Option<Condition<'_>>,
-    ) {
-        let Initial {
-            group,
-            plural,
-            manager,
-            mut object,
-        } = initial;
-        let Some(resource) = self.registry.find(group, "v1", plural).cloned() else {
-            return;
-        };
-        let bucket = self.bucket(&resource);
-        let key = Key::new(meta::namespace(&object), meta::name(&object));
-        if self.get(bucket, &key).is_some() {
-            return;
-        }
-        meta::set(&mut object, "uid", self.random.uid());
-        meta::set(&mut object, "creationTimestamp", self.now());
-        let now = self.clock.now();
-        let writer = |manager, subresource| Writer {
-            manager,
-            subresource,
-            now,
-        };
-        apply::tracked(&resource, None, &mut object, &writer(manager, ""));
-        if let Some((manager, condition)) = condition {
-            let config = json!({"apiVersion": object["apiVersion"], "kind": object["kind"],
-                "metadata": {"name": meta::name(&object)}, "status": {"conditions": [condition]}});
-            let config = Configuration {
-                object: &config,
-                on_conflict: OnConflict::Force,
-            };
-            let writer = writer(manager, "status");
-            // A condition that its schema does not admit is left out.
-            if let Ok(applied) =
-                apply::applied(&resource, Some(&object), &config, &writer)
-            {
-                object = applied;
-            }
-            // Kubernetes prints an empty reason.
-            if let Some(Value::Object(condition)) =
-                object.pointer_mut("/status/conditions/0")
-            {
-                condition.entry("reason").or_insert_with(|| "".into());
-            }
-        }
-        self.put(bucket, object);
-    }
-}
-
-/// Whether nothing keeps a deleted object any longer: no finalizers, no grace period, and for
-/// a namespace no finalizers in its spec.
-pub(crate) fn is_finished(object: &Value) -> bool {
-    let grace = object["metadata"]["deletionGracePeriodSeconds"]
-        .as_i64()
-        .unwrap_or(0);
-    let namespace = object["kind"] == "Namespace" && object["apiVersion"] == "v1";
-    let contents = namespace
-        && object["spec"]["finalizers"]
-            .as_array()
-            .is_some_and(|it| !it.is_empty());
-    meta::is_deleting(object)
-        && grace == 0
-        && meta::finalizers(object).next().is_none()
-        && !contents
 }

@@ -3,7 +3,8 @@
 use serde_json::Value;
 
 use super::rule_index::GROUP;
-use crate::state::{Initial, SERVER_MANAGER, State};
+use crate::initial::object::{Initial, SERVER_MANAGER};
+use crate::state::State;
 
 /// The objects of a kube-apiserver 1.36, one on each line, as `cargo judge bootstrap` reads them.
 const OBJECTS: &str = include_str!("bootstrap.jsonl");

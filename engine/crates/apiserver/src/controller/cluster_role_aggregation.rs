@@ -3,17 +3,10 @@
 use kubemu_admission::selector::Selector;
 use serde_json::{Value, json};
 
-use super::queue::WorkItem;
 use crate::meta;
 use crate::state::State;
-use crate::store::{Change, Object, Range};
-
-/// Enqueues the aggregated roles when a cluster role is written.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    if change.bucket == state.buckets.cluster_roles {
-        state.queue.add(WorkItem::Aggregate);
-    }
-}
+use crate::store::{Object, Range};
+use crate::work_queue::WorkItem;
 
 /// Sets the rules of every aggregated role to those of the roles that it selects, in the order of
 /// their names and each once.

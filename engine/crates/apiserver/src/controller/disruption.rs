@@ -9,50 +9,16 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use super::Controller;
-use super::garbage_collector::group_and_version;
-use super::queue::WorkItem;
+use crate::condition::is_ready;
 use crate::meta;
 use crate::selector::matches_label_selector;
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Change, Key, Object, Range};
+use crate::store::{Key, Object, Range};
+use crate::work_queue::WorkItem;
 
 /// How long an evicted pod that still exists counts as deleted.
 const EVICTED_COUNTS_AS_GONE: SignedDuration = SignedDuration::from_mins(2);
-
-/// Enqueues a budget that is written, and the budgets whose selectors match a written pod before or
-/// after the write.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    let buckets = state.buckets;
-    if change.bucket == buckets.budgets && change.after.is_some() {
-        state.queue.add(WorkItem::Budget(change.key.clone()));
-    } else if change.bucket == buckets.pods {
-        let pods: Vec<&Object> = change.before.iter().chain(&change.after).collect();
-        let affected: Vec<Key> = budgets(state, &change.key.namespace)
-            .filter(|(_, budget)| {
-                pods.iter()
-                    .any(|pod| matches_label_selector(&budget["spec"]["selector"], pod))
-            })
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in affected {
-            state.queue.add(WorkItem::Budget(key));
-        }
-    }
-}
-
-/// The budgets of a namespace.
-pub(crate) fn budgets<'a>(
-    state: &'a State,
-    namespace: &str,
-) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
-    let range = Range {
-        namespace: Some(namespace),
-        after: None,
-    };
-    let found = state.store.list(state.buckets.budgets, &range, None);
-    found.into_iter().flatten()
-}
 
 /// Counts a budget's pods and writes the result into its status. A rejected update is retried after
 /// a write that may change the outcome.
@@ -155,7 +121,7 @@ fn controller(object: &Value) -> Option<&Value> {
 /// The uid and the replicas of an object's controller, or of the Deployment that controls that.
 fn scale(state: &State, object: &Value) -> Option<(String, i64)> {
     let owner = controller(object)?;
-    let (group, version) = group_and_version(owner);
+    let (group, version) = meta::group_and_version(owner);
     let [kind, name] = ["kind", "name"].map(|it| owner[it].as_str().unwrap_or_default());
     let is_known = match group {
         "" => kind == "ReplicationController",
@@ -258,13 +224,4 @@ fn condition(budget: &Value, allowed: i64, now: Timestamp) -> Value {
 fn is_finished(pod: &Value) -> bool {
     let phase = pod["status"]["phase"].as_str().unwrap_or_default();
     matches!(phase, "Succeeded" | "Failed")
-}
-
-/// Whether a pod has a true `Ready` condition.
-pub(crate) fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|it| it["type"] == "Ready" && it["status"] == "True")
 }

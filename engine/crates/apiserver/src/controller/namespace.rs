@@ -5,29 +5,12 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::Controller;
-use super::queue::WorkItem;
 use crate::meta;
-use crate::namespace::{INITIAL, is_ending};
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Bucket, Change, Key, Range};
-
-/// Enqueues a namespace that is being deleted or loses an object, and a system namespace that is
-/// gone.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    let name = &*change.key.name;
-    if change.bucket == state.buckets.namespaces {
-        if change.after.is_none() && INITIAL.contains(&name) {
-            state.queue.add(WorkItem::SystemNamespace(name.to_owned()));
-        }
-        if change.after.as_deref().is_some_and(meta::is_deleting) {
-            state.queue.add(WorkItem::Namespace(name.to_owned()));
-        }
-    } else if change.after.is_none() && is_ending(state, &change.key.namespace) {
-        let namespace = change.key.namespace.to_string();
-        state.queue.add(WorkItem::Namespace(namespace));
-    }
-}
+use crate::store::{Bucket, Key, Range};
+use crate::trigger::namespace::is_ending;
+use crate::work_queue::WorkItem;
 
 /// Deletes the contents of a terminating namespace; finalizes the namespace when it is empty. A
 /// rejected request is retried after a write that may change the outcome.

@@ -4,34 +4,12 @@
 use serde_json::{Value, json};
 
 use super::Controller;
-use super::disruption::is_ready;
-use super::queue::WorkItem;
 use crate::index::Location;
 use crate::meta;
-use crate::plugin::taint_nodes_by_condition::NOT_READY;
 use crate::state::State;
-use crate::store::{Change, Key};
-
-/// Enqueues a node that is ready and has the taint.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    if change.bucket == state.buckets.nodes
-        && change.after.as_deref().is_some_and(is_ready_and_tainted)
-    {
-        state.queue.add(WorkItem::Node(change.key.clone()));
-    }
-}
-
-fn is_not_ready_taint(taint: &Value) -> bool {
-    taint["key"] == NOT_READY && taint["effect"] == "NoSchedule"
-}
-
-fn taints(node: &Value) -> impl Iterator<Item = &Value> {
-    node["spec"]["taints"].as_array().into_iter().flatten()
-}
-
-fn is_ready_and_tainted(node: &Value) -> bool {
-    is_ready(node) && taints(node).any(is_not_ready_taint)
-}
+use crate::store::Key;
+use crate::trigger::node_taint::{is_not_ready_taint, is_ready_and_tainted, taints};
+use crate::work_queue::WorkItem;
 
 /// Removes the taint of a node that is ready.
 pub(super) fn reconcile(state: &mut State, key: &Key) {

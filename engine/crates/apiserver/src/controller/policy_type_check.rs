@@ -5,18 +5,10 @@ use kubemu_admission::crd::Crd;
 use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
-use super::queue::WorkItem;
 use crate::meta;
 use crate::openapi;
 use crate::state::State;
-use crate::store::{Change, Key};
-
-/// Enqueues a policy that is written.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    if change.bucket == state.buckets.policies && change.after.is_some() {
-        state.queue.add(WorkItem::Policy(change.key.clone()));
-    }
-}
+use crate::store::Key;
 
 /// Writes the type-check warnings into a policy's status, once for each of its generations.
 pub(super) fn reconcile(state: &mut State, key: &Key) {

@@ -3,35 +3,12 @@
 use serde_json::{Value, json};
 
 use super::Controller;
-use super::queue::WorkItem;
 use crate::meta;
 use crate::plugin::resource_quota::{amounts_value, used};
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Change, Object, Range};
-
-/// Enqueues the namespace of a written quota, and the namespace of any other written object if it
-/// has quotas.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    let namespace = &*change.key.namespace;
-    if namespace.is_empty() || change.bucket == state.buckets.events {
-        return;
-    }
-    let is_quota = change.bucket == state.buckets.quotas && change.after.is_some();
-    if is_quota || !quotas(state, namespace).is_empty() {
-        state.queue.add(WorkItem::Quotas(namespace.to_owned()));
-    }
-}
-
-fn quotas(state: &State, namespace: &str) -> Vec<Object> {
-    let range = Range {
-        namespace: Some(namespace),
-        after: None,
-    };
-    let found = state.store.list(state.buckets.quotas, &range, None);
-    let found = found.into_iter().flatten();
-    found.map(|(_, quota)| quota.clone()).collect()
-}
+use crate::trigger::resource_quota::quotas;
+use crate::work_queue::WorkItem;
 
 /// Writes the usage into the status of each quota of a namespace. A rejected update is retried
 /// after a write that may change the outcome.

@@ -6,41 +6,16 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::Controller;
-use super::queue::WorkItem;
 use crate::identity::claim::{Claims, ISSUER, ObjectRef, find};
 use crate::index::Location;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
-use crate::store::{Change, Key, Range};
+use crate::store::Key;
+use crate::trigger::token::{TYPE, account_of};
+use crate::work_queue::WorkItem;
 
-const TYPE: &str = "kubernetes.io/service-account-token";
-const ACCOUNT: &str = "kubernetes.io/service-account.name";
 const UID: &str = "kubernetes.io/service-account.uid";
-
-/// Enqueues the written secret, or those of a deleted service account.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    if change.bucket == state.buckets.secrets {
-        if change.after.as_deref().is_some_and(|it| it["type"] == TYPE) {
-            state.queue.add(WorkItem::Token(change.key.clone()));
-        }
-    } else if change.bucket == state.buckets.accounts && change.after.is_none() {
-        let range = Range {
-            namespace: Some(&change.key.namespace),
-            after: None,
-        };
-        let found = state.store.list(state.buckets.secrets, &range, None);
-        let own: Vec<Key> = found
-            .into_iter()
-            .flatten()
-            .filter(|(_, it)| it["type"] == TYPE && account_of(it) == &*change.key.name)
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in own {
-            state.queue.add(WorkItem::Token(key));
-        }
-    }
-}
 
 /// Fills a token secret, or deletes it if its service account does not exist.
 pub(super) fn reconcile(state: &mut State, key: &Key) {
@@ -67,11 +42,6 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
         tracing::debug!(%refused, name = %key.name, "service account token not written");
         state.queue.retry_later(WorkItem::Token(key.clone()));
     }
-}
-
-fn account_of(secret: &Value) -> &str {
-    let name = secret["metadata"]["annotations"][ACCOUNT].as_str();
-    name.unwrap_or_default()
 }
 
 /// The token with these claims, the same in each attempt.

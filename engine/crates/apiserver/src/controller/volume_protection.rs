@@ -1,39 +1,17 @@
 //! Removes the finalizers of PersistentVolumeClaims and PersistentVolumes that are deleted and not
 //! used (pkg/controller/volume/pvcprotection and pvprotection).
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Controller;
-use super::queue::WorkItem;
 use crate::index::Location;
+use crate::kind::persistent_volume::OF_VOLUME;
+use crate::kind::persistent_volume_claim::OF_CLAIM;
 use crate::meta;
-use crate::plugin::storage_object_in_use_protection::{OF_CLAIM, OF_VOLUME};
 use crate::state::State;
-use crate::store::{Change, Key, Range};
-
-/// Enqueues a claim or a volume that is written while it is being deleted, and the claims of a
-/// deleted pod.
-pub(super) fn enqueue(state: &mut State, change: &Change) {
-    let buckets = state.buckets;
-    if change.bucket == buckets.claims || change.bucket == buckets.volumes {
-        if change.after.as_deref().is_some_and(meta::is_deleting) {
-            let location = Location::new(change.bucket, change.key.clone());
-            state.queue.add(WorkItem::Volume(location));
-        }
-    } else if change.bucket == buckets.pods && change.after.is_none() {
-        for claim in claims(&change.object) {
-            let key = Key::new(&change.key.namespace, claim);
-            let location = Location::new(buckets.claims, key);
-            state.queue.add(WorkItem::Volume(location));
-        }
-    }
-}
-
-/// The claims that a pod names.
-fn claims(pod: &Value) -> impl Iterator<Item = &str> {
-    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
-    volumes.filter_map(|it| it["persistentVolumeClaim"]["claimName"].as_str())
-}
+use crate::store::{Key, Range};
+use crate::trigger::volume_protection::claims;
+use crate::work_queue::WorkItem;
 
 /// Removes the finalizer of a claim or volume that is deleted and not used.
 pub(super) fn reconcile(state: &mut State, location: &Location) {

@@ -3,7 +3,8 @@
 
 use serde_json::{Value, json};
 
-use crate::state::{Initial, State};
+use crate::initial::object::Initial;
+use crate::state::State;
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 /// Who writes the specs, and who says whether a level exists.

@@ -12,6 +12,10 @@ use super::{
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource, Verb};
 
+/// The namespaces that exist from the start; all but the last cannot be deleted.
+pub(crate) const INITIAL: [&str; 4] =
+    ["default", "kube-system", "kube-public", "kube-node-lease"];
+
 /// `namespaces` of `v1`.
 #[derive(Debug)]
 pub(super) struct Namespace;

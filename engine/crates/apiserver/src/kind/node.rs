@@ -14,6 +14,9 @@ use super::{
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
+/// The taint of a node that is not ready.
+pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
 /// `nodes` of `v1`.
 #[derive(Debug)]
 pub(super) struct Node;

@@ -14,6 +14,9 @@ use super::{BuiltinKind, Write, column, pod_spec, resource_name, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
+/// The finalizer of volumes.
+pub(crate) const OF_VOLUME: &str = "kubernetes.io/pv-protection";
+
 /// `persistentvolumes` of `v1`.
 #[derive(Debug)]
 pub(super) struct PersistentVolume;

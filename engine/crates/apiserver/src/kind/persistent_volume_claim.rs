@@ -11,6 +11,9 @@ use super::{BuiltinKind, Write, column, pod_spec, resource_name, text, volume};
 use crate::meta;
 use crate::resource::{Column, Resource, Subresource};
 
+/// The finalizer of claims.
+pub(crate) const OF_CLAIM: &str = "kubernetes.io/pvc-protection";
+
 /// `persistentvolumeclaims` of `v1`.
 #[derive(Debug)]
 pub(super) struct PersistentVolumeClaim;

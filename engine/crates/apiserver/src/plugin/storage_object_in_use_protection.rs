@@ -4,6 +4,8 @@ use kubemu_admission::policy::Operation;
 use serde_json::Value;
 
 use super::{Attributes, Plugin};
+use crate::kind::persistent_volume::OF_VOLUME;
+use crate::kind::persistent_volume_claim::OF_CLAIM;
 use crate::meta;
 use crate::state::State;
 use crate::status::Status;
@@ -11,11 +13,6 @@ use crate::status::Status;
 /// The plugin. The finalizers are removed by the controller `volume_protection`.
 #[derive(Debug)]
 pub(super) struct StorageObjectInUseProtection;
-
-/// The finalizer of claims.
-pub(crate) const OF_CLAIM: &str = "kubernetes.io/pvc-protection";
-/// The finalizer of volumes.
-pub(crate) const OF_VOLUME: &str = "kubernetes.io/pv-protection";
 
 impl Plugin for StorageObjectInUseProtection {
     fn name(&self) -> &'static str {

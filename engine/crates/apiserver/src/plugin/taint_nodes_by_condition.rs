@@ -5,15 +5,13 @@ use kubemu_admission::policy::Operation;
 use serde_json::{Value, json};
 
 use super::{Attributes, Plugin, pod};
+use crate::kind::node::NOT_READY;
 use crate::state::State;
 use crate::status::Status;
 
 /// The plugin. The taint is removed by the controller `node_taint`.
 #[derive(Debug)]
 pub(super) struct TaintNodesByCondition;
-
-/// The taint of a node that is not ready.
-pub(crate) const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
 impl Plugin for TaintNodesByCondition {
     fn name(&self) -> &'static str {

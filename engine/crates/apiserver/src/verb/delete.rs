@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::{list, read};
 use crate::api_response::{ApiResponse, Content, List};
 use crate::call::Call;
+use crate::commit::is_finished;
 use crate::definition;
 use crate::index::Location;
 use crate::meta;
@@ -16,7 +17,7 @@ use crate::options::delete::{FOREGROUND, ORPHAN, Options, Propagation, of_reques
 use crate::plugin::Attributes;
 use crate::resource::{GroupResource, Resource};
 use crate::route::Target;
-use crate::state::{State, is_finished};
+use crate::state::State;
 use crate::status::{Reason, Status};
 use crate::store::{Key, Object};
 

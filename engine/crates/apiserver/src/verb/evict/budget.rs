@@ -4,12 +4,14 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::controller::disruption::{self, budgets, is_ready, is_recent};
+use crate::condition::is_ready;
+use crate::controller::disruption::{self, is_recent};
 use crate::meta;
 use crate::selector::matches_label_selector;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::{Key, Object};
+use crate::trigger::disruption::budgets;
 
 /// Whether a pod's eviction needs no budget: the pod is not running, or is being deleted.
 pub(super) fn may_ignore(pod: &Value) -> bool {

@@ -1,0 +1,143 @@
+//! The work queue of the controllers.
+//!
+//! Each write enqueues the work items that it requires. The items are processed one at a time
+//! between requests, and stop a virtual clock until they are done.
+
+use std::collections::{HashSet, VecDeque};
+
+use indexmap::IndexSet;
+use kubemu_clock::{Busy, Clock};
+
+use crate::index::Location;
+use crate::store::Key;
+
+/// The key of a reconcile.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum WorkItem {
+    /// An object that has lost its owners, or waits for its dependents.
+    Collect(Location),
+    /// All objects with this uid in their owner references.
+    Dependents(String),
+    /// A namespace that is being deleted.
+    Namespace(String),
+    /// A disruption budget, whose pods are counted.
+    Budget(Key),
+    /// The quotas of a namespace, whose usage is counted.
+    Quotas(String),
+    /// A claim or a volume that is being deleted.
+    Volume(Location),
+    /// A node, whose taints follow its conditions.
+    Node(Key),
+    /// A policy, whose expressions are type-checked.
+    Policy(Key),
+    /// A namespace that lacks objects that every namespace has.
+    NamespaceBootstrap(String),
+    /// A secret for the token of a service account.
+    Token(Key),
+    /// A system namespace that is gone.
+    SystemNamespace(String),
+    /// The aggregated roles.
+    Aggregate,
+    /// The events that have expired.
+    Expire,
+    /// A definition that is being deleted.
+    Definition(Key),
+}
+
+/// The queued work items, in the order in which they were added and without duplicates.
+#[derive(Debug)]
+pub(crate) struct WorkQueue {
+    clock: Clock,
+    queue: VecDeque<WorkItem>,
+    queued: HashSet<WorkItem>,
+    /// The items whose requests admission has rejected.
+    pub(crate) rejected: IndexSet<WorkItem>,
+    busy: Option<Busy>,
+    /// Whether a worker processes the items.
+    pub(crate) has_worker: bool,
+}
+
+impl WorkQueue {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self {
+            clock,
+            queue: VecDeque::new(),
+            queued: HashSet::new(),
+            rejected: IndexSet::new(),
+            busy: None,
+            has_worker: false,
+        }
+    }
+
+    /// A queue with the same items, which no worker processes yet. They hold `clock`.
+    pub(crate) fn fork(&self, clock: Clock) -> Self {
+        Self {
+            queue: self.queue.clone(),
+            queued: self.queued.clone(),
+            rejected: self.rejected.clone(),
+            busy: (!self.is_empty()).then(|| clock.busy()),
+            clock,
+            has_worker: false,
+        }
+    }
+
+    /// Adds an item unless it is queued already.
+    pub(crate) fn add(&mut self, item: WorkItem) {
+        if self.queued.insert(item.clone()) {
+            self.queue.push_back(item);
+            if self.busy.is_none() {
+                self.busy = Some(self.clock.busy());
+            }
+        }
+    }
+
+    /// The item that is processed next.
+    pub(crate) fn peek(&self) -> Option<&WorkItem> {
+        self.queue.front()
+    }
+
+    /// Adds an item at the front of the queue, to process it once more.
+    pub(crate) fn add_first(&mut self, item: WorkItem) {
+        self.rejected.shift_remove(&item);
+        if self.queued.insert(item.clone()) {
+            self.queue.push_front(item);
+            if self.busy.is_none() {
+                self.busy = Some(self.clock.busy());
+            }
+        }
+    }
+
+    /// Removes an item that does not have to be processed any more.
+    pub(crate) fn remove(&mut self, item: &WorkItem) {
+        if self.queued.remove(item) {
+            self.queue.retain(|it| it != item);
+        }
+    }
+
+    /// Keeps an item whose request admission has rejected, until a retry may succeed.
+    pub(crate) fn retry_later(&mut self, item: WorkItem) {
+        self.rejected.insert(item);
+    }
+
+    /// Enqueues all items whose requests admission has rejected.
+    pub(crate) fn retry_rejected(&mut self) {
+        for item in std::mem::take(&mut self.rejected) {
+            self.add(item);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
+    pub(crate) fn next(&mut self) -> Option<WorkItem> {
+        let item = self.queue.pop_front();
+        match &item {
+            Some(item) => {
+                self.queued.remove(item);
+            }
+            None => self.busy = None,
+        }
+        item
+    }
+}
