@@ -12,7 +12,8 @@ use crate::call::Call;
 use crate::empty;
 use crate::json_type::go_kind;
 use crate::meta;
-use crate::openapi::{self, definitions, shape::Shape};
+use crate::openapi::shape::Shape;
+use crate::openapi::{definitions, strictness};
 use crate::prune;
 use crate::query::FieldValidation;
 use crate::resource::{GroupResource, Resource};
@@ -51,7 +52,7 @@ pub(crate) fn check_kind(
             )));
         }
         check_version(definitions, resource, object)?;
-        if let Some(why) = openapi::metadata_error(&object["metadata"]) {
+        if let Some(why) = strictness::metadata_error(&object["metadata"]) {
             return Err(unhandled(resource, &why));
         }
         set_type_meta(resource, object);
@@ -192,7 +193,7 @@ pub(crate) fn decode(resource: &Resource, object: &mut Value) -> Result<(), Stri
     if version != expected || kind != resource.kind {
         return Err(unconvertible(resource, version, kind));
     }
-    if let Some(why) = openapi::type_error(resource, object) {
+    if let Some(why) = strictness::type_error(resource, object) {
         return Err(why);
     }
     set_type_meta(resource, object);

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::alias;
 use crate::apply::{self, Writer};
 use crate::meta;
-use crate::openapi::Schema;
+use crate::openapi::schema::Schema;
 use crate::registry::{self, Registry};
 use crate::resource::{
     Column, GroupResource, Resource, Scale, Subresource, Verb, api_version,

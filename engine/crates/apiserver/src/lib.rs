@@ -105,10 +105,9 @@ pub use broadcaster::EventKind;
 pub use client::{Client, Delete, Items, Patch, Selector, Watch, WatchEvent};
 pub use credentials::{ClientCertificate, Credentials};
 pub use identity::{KeyError, TokenKey};
+pub use kind::builtin::builtin_kinds;
 pub use kind::event::convert_event;
-pub use kind::{
-    BuiltinKind, FieldSelector, FinalizerRule, NameRule, Stored, Write, builtin_kinds,
-};
+pub use kind::{BuiltinKind, FieldSelector, FinalizerRule, NameRule, Stored, Write};
 pub use kubemu_admission::policy::Operation;
 pub use kubemu_admission::{FieldError, KubeVersion};
 pub use kubemu_clock::Clock;

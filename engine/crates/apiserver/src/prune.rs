@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
-use crate::openapi::bytes;
 use crate::openapi::shape::Shape;
+use crate::openapi::strictness::bytes;
 use crate::path::Path;
 use crate::resource::Resource;
 use crate::strict::Duplicate;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::kind;
+use crate::kind::builtin;
 use crate::resource::Resource;
 
 /// All served resources.
@@ -37,7 +37,7 @@ impl Registry {
 
     /// A registry of all built-in kinds.
     pub fn builtin() -> Self {
-        Self::new(kind::resources())
+        Self::new(builtin::resources())
     }
 
     /// Adds `resource`, or replaces the one with the same group, version and plural.

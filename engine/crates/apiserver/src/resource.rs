@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::kind::BuiltinKind;
-use crate::openapi::Schema;
+use crate::openapi::schema::Schema;
 
 /// One served resource in one version, built-in or from a CustomResourceDefinition.
 ///

@@ -21,8 +21,9 @@ use crate::document::DocumentCache;
 use crate::identity::{self, TokenKey, claim::ISSUER};
 use crate::impersonation;
 use crate::initial;
+use crate::kind::BuiltinKind;
+use crate::kind::builtin::served;
 use crate::kind::namespace::INITIAL;
-use crate::kind::{self, BuiltinKind};
 use crate::namespace;
 use crate::plugin::Plugin;
 use crate::plugin::selection::PluginSelection;
@@ -527,7 +528,7 @@ fn registry(
     kinds: impl Iterator<Item = Arc<dyn BuiltinKind>>,
 ) -> Result<Registry, StartError> {
     let mut registry = Registry::builtin();
-    for resource in kinds.map(kind::served) {
+    for resource in kinds.map(served) {
         let Resource {
             group,
             version,

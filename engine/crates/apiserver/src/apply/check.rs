@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::walk::element;
-use crate::openapi::shape::{ListType, Shape};
+use crate::openapi::schema::ListType;
+use crate::openapi::shape::Shape;
 
 /// The errors of `config`, each with its path, with the messages of Kubernetes' structured
 /// merge diff.

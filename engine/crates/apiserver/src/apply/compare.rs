@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::element::Element;
 use super::set::FieldSet;
 use super::walk::{Division, division, element};
-use crate::openapi::shape::{ListType, Shape};
+use crate::openapi::schema::ListType;
+use crate::openapi::shape::Shape;
 
 /// The paths at which two objects differ.
 #[derive(Clone, Debug, Default, PartialEq)]

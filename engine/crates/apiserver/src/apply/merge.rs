@@ -6,7 +6,8 @@ use serde_json::{Map, Value};
 
 use super::element::Element;
 use super::walk::{Division, division, element};
-use crate::openapi::shape::{ListType, Shape};
+use crate::openapi::schema::ListType;
+use crate::openapi::shape::Shape;
 
 /// `live` with all fields of `config` set to its values; both are objects of `shape`.
 pub(super) fn merge(live: &Value, config: &Value, shape: Shape<'_>) -> Value {

@@ -2,8 +2,8 @@ use jiff::ToSpan;
 use serde_json::json;
 
 use super::*;
-use crate::kind;
-use crate::openapi::Schema;
+use crate::kind::builtin;
+use crate::openapi::schema::Schema;
 
 mod growth;
 mod laws;
@@ -366,7 +366,7 @@ fn a_configuration_must_have_the_kind_and_no_managed_fields() {
 
 #[test]
 fn taints_of_a_node_are_atomic() {
-    let all = kind::resources();
+    let all = builtin::resources();
     let nodes = all.iter().find(|it| it.kind == "Node").unwrap();
     let now = "2026-03-06T21:30:00Z".parse().unwrap();
     let node = |key: &str| {

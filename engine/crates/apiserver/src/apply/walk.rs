@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::element::Element;
 use super::set::FieldSet;
 use crate::empty;
-use crate::openapi::shape::{ListType, Shape};
+use crate::openapi::schema::ListType;
+use crate::openapi::shape::Shape;
 
 /// How a value is divided into paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

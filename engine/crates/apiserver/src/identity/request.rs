@@ -13,7 +13,8 @@ use crate::api_response::{ApiResponse, Content};
 use crate::call::Call;
 use crate::decode;
 use crate::meta;
-use crate::openapi::{self, Schema};
+use crate::openapi::definitions;
+use crate::openapi::schema::Schema;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -68,8 +69,7 @@ fn token_request() -> Resource {
         "TokenRequest",
         "tokenrequests",
     );
-    let name =
-        openapi::definitions::name_of("authentication.k8s.io", "v1", "TokenRequest");
+    let name = definitions::name_of("authentication.k8s.io", "v1", "TokenRequest");
     resource.schema = name.map(Schema::reference);
     resource
 }

@@ -1,6 +1,6 @@
 //! Pods.
 
-pub(super) mod annotation;
+pub(crate) mod annotation;
 mod change;
 mod columns;
 mod default;

@@ -10,7 +10,8 @@ use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
-use super::{BuiltinKind, resources};
+use super::BuiltinKind;
+use super::builtin::resources;
 use crate::resource::{Resource, Verb};
 use crate::{Options, Selector, Server, protobuf, review};
 use sample::{Sample, sample};

@@ -3,6 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, DELETE_OPTIONS, LIST_META, OBJECT_META, STATUS};
+use super::naming::group_version_kind;
+use super::object_field::{API_VERSION, KIND, add_object_fields};
 use super::operation::{self, Names};
 use crate::registry::Registry;
 use crate::resource::Resource;
@@ -71,17 +73,6 @@ fn custom_name(resource: &Resource, kind: &str) -> String {
     parts.join(".")
 }
 
-const API_VERSION: &str = "APIVersion defines the versioned schema of this representation \
-     of an object. Servers should convert recognized schemas to the latest internal value, \
-     and may reject unrecognized values. More info: https://git.k8s.io/community/\
-     contributors/devel/sig-architecture/api-conventions.md#resources";
-const KIND: &str = "Kind is a string value representing the REST resource this object \
-     represents. Servers may infer this from the endpoint the client submits requests to. \
-     Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/\
-     devel/sig-architecture/api-conventions.md#types-kinds";
-const METADATA: &str = "Standard object's metadata. More info: https://git.k8s.io/\
-     community/contributors/devel/sig-architecture/api-conventions.md#metadata";
-
 /// The schema of a custom resource with the fields that every object has.
 fn custom(resource: &Resource) -> Value {
     let mut schema = match &resource.schema {
@@ -113,30 +104,6 @@ fn embed(schema: &mut Value) {
     }
 }
 
-pub(crate) fn add_object_fields(schema: &mut Value) {
-    let Value::Object(fields) = schema else {
-        return;
-    };
-    let properties = fields
-        .entry("properties")
-        .or_insert_with(|| Value::Object(Map::new()));
-    let Value::Object(properties) = properties else {
-        return;
-    };
-    let reference = definitions::reference(OBJECT_META);
-    let metadata = json!({"description": METADATA, "allOf": [reference]});
-    for (name, value) in [
-        (
-            "apiVersion",
-            json!({"description": API_VERSION, "type": "string"}),
-        ),
-        ("kind", json!({"description": KIND, "type": "string"})),
-        ("metadata", metadata),
-    ] {
-        properties.insert(name.to_owned(), value);
-    }
-}
-
 fn list_of(resource: &Resource, object: &str) -> Value {
     let prefix = definitions::PREFIX;
     let (kind, plural) = (&resource.kind, &resource.plural);
@@ -164,9 +131,4 @@ fn list_of(resource: &Resource, object: &str) -> Value {
         },
         "x-kubernetes-group-version-kind": [list_kind],
     })
-}
-
-/// Group, version and kind as in `x-kubernetes-group-version-kind`.
-pub(super) fn group_version_kind(resource: &Resource) -> Value {
-    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }

@@ -1,4 +1,6 @@
-//! Names of operations and of their tags in OpenAPI documents.
+//! Names of kinds, of operations and of their tags in OpenAPI documents.
+
+use serde_json::{Value, json};
 
 use crate::resource::Resource;
 
@@ -34,6 +36,11 @@ pub(super) fn capital(word: &str) -> String {
     let mut letters = word.chars();
     let first = letters.next().map(|it| it.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()
+}
+
+/// Group, version and kind as in `x-kubernetes-group-version-kind`.
+pub(super) fn group_version_kind(resource: &Resource) -> Value {
+    json!({"group": resource.group, "version": resource.version, "kind": resource.kind})
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::definitions::{self, DELETE_OPTIONS, STATUS};
-use super::document::group_version_kind;
-use super::naming;
+use super::naming::{self, group_version_kind};
 use crate::discovery::response_kind;
 use crate::patch;
 use crate::resource::{Resource, Subresource, Verb};

@@ -6,7 +6,6 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Map, Value};
 
 use super::definitions;
-use super::shape::ListType;
 
 /// The OpenAPI v3 schema of the objects of a resource. Clones share it.
 #[derive(Clone, Debug)]
@@ -59,6 +58,17 @@ pub(super) struct Node {
     pub(super) default: Option<Value>,
     pub(super) patch_strategy: Option<Box<str>>,
     pub(super) patch_merge_key: Option<Box<str>>,
+}
+
+/// How a list is merged by server-side apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ListType {
+    /// Owned as a whole.
+    Atomic,
+    /// Distinct scalars.
+    Set,
+    /// Objects identified by the given key fields.
+    Map(Vec<String>),
 }
 
 /// `additionalProperties`.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::definitions;
-use super::schema::{Node, Schema, Values};
+use super::schema::{ListType, Node, Schema, Values};
 use crate::resource::Resource;
 
 /// A node of an OpenAPI schema, with references to built-in definitions resolved.
@@ -18,17 +18,6 @@ pub(crate) struct Shape<'a> {
     inner: Option<&'a Node>,
     /// Whether this is the root of a custom object, whose metadata has no schema of its own.
     custom_root: bool,
-}
-
-/// How a list is merged by server-side apply.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ListType {
-    /// Owned as a whole.
-    Atomic,
-    /// Distinct scalars.
-    Set,
-    /// Objects identified by the given key fields.
-    Map(Vec<String>),
 }
 
 impl<'a> Shape<'a> {

@@ -1,7 +1,8 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::kind;
+use crate::kind::builtin;
+use crate::registry::Registry;
 use crate::resource::{Resource, Subresource};
 
 fn registry() -> Registry {
@@ -157,7 +158,7 @@ fn a_custom_schema_gets_the_fields_of_every_object() {
 }
 
 fn resource(kind: &str) -> Resource {
-    let all = kind::resources();
+    let all = builtin::resources();
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 

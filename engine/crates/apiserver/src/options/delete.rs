@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::call::{Call, Payload};
 use crate::decode::{self, DecodeError};
 use crate::meta;
-use crate::openapi;
+use crate::openapi::strictness::deletion_type_error;
 use crate::options::invalid;
 use crate::status::Status;
 
@@ -108,7 +108,7 @@ fn options_body(call: &Call) -> Result<Value, Status> {
              \"pkg/runtime/scheme.go:111\""
         )));
     }
-    match openapi::deletion_type_error(&body) {
+    match deletion_type_error(&body) {
         Some(why) => Err(Status::bad_request(why)),
         None => Ok(body),
     }

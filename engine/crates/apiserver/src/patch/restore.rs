@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::json_type;
 use crate::openapi::format;
 use crate::openapi::shape::Shape;
-use crate::openapi::value_error;
+use crate::openapi::strictness::value_error;
 
 /// The error for the first field whose type differs from its schema.
 pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kind;
+use crate::kind::builtin;
 
 fn resource(kind: &str) -> Resource {
-    let all = kind::resources();
+    let all = builtin::resources();
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 

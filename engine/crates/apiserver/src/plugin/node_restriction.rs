@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{Attributes, Plugin, pod};
 use crate::identity::signing_request::SigningRequest;
-use crate::kind::MIRROR;
+use crate::kind::pod::annotation::MIRROR;
 use crate::meta;
 use crate::resource::{GroupResource, Resource};
 use crate::state::State;

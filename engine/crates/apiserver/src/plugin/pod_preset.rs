@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::pod::{list, text};
 use super::{Attributes, Plugin, Removal, pod};
-use crate::kind::MIRROR;
+use crate::kind::pod::annotation::MIRROR;
 use crate::kind::{self, BuiltinKind};
 use crate::meta;
 use crate::resource::GroupResource;

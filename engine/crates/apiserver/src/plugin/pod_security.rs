@@ -368,7 +368,7 @@ mod tests {
     #[test]
     fn kubernetes_fixtures_have_the_same_verdict_in_every_release() {
         let lines = include_str!("pod_security/fixtures.jsonl").lines().skip(1);
-        let kinds = crate::kind::builtin_kinds();
+        let kinds = crate::kind::builtin::builtin_kinds();
         let pods = kinds.iter().find(|it| it.resource().kind == "Pod").unwrap();
         let mut count = 0;
         for line in lines {

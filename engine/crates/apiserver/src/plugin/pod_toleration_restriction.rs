@@ -72,7 +72,7 @@ impl Plugin for PodTolerationRestriction {
             let own = of_namespace(cluster, attributes, DEFAULT)?;
             further = own.unwrap_or_else(|| self.default.clone());
         }
-        if crate::kind::qos_class(pod) != "BestEffort" {
+        if crate::kind::pod::qos_class(pod) != "BestEffort" {
             further.push(json!({"key": "node.kubernetes.io/memory-pressure",
                 "operator": "Exists", "effect": "NoSchedule"}));
         }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Attributes, Plugin, pod};
 use crate::controller::namespace_bootstrap;
-use crate::kind::MIRROR;
+use crate::kind::pod::annotation::MIRROR;
 use crate::meta;
 use crate::random::Random;
 use crate::state::State;

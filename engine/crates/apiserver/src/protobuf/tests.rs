@@ -107,7 +107,7 @@ proptest! {
 
 #[test]
 fn every_served_kind_can_be_decoded() {
-    for resource in crate::kind::resources() {
+    for resource in crate::kind::builtin::resources() {
         let own = (resource.api_version(), resource.kind.clone());
         let below = resource
             .subresources

@@ -3,14 +3,14 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::kind;
+use crate::kind::builtin;
 
 fn now() -> Timestamp {
     "2026-03-06T21:30:00Z".parse().unwrap()
 }
 
 fn resource(kind: &str) -> Resource {
-    let all = kind::resources();
+    let all = builtin::resources();
     all.into_iter().find(|it| it.kind == kind).unwrap()
 }
 

@@ -9,7 +9,7 @@ use crate::apply::{self, Configuration, OnConflict, Writer};
 use crate::call::Call;
 use crate::decode::{self, DecodeError, Repeated};
 use crate::meta;
-use crate::openapi;
+use crate::openapi::strictness::metadata_error;
 use crate::patch::{self, Kind};
 use crate::route::Target;
 use crate::state::State;
@@ -52,7 +52,7 @@ pub(super) fn patch(
     if resource.custom {
         let wrong = patch::missing_kind(resource, &object)
             .or_else(|| decode::version_error(&object))
-            .or_else(|| openapi::metadata_error(&object["metadata"]));
+            .or_else(|| metadata_error(&object["metadata"]));
         if let Some(why) = wrong {
             return Err(refuse(&why));
         }

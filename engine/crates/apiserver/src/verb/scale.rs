@@ -16,7 +16,8 @@ use crate::call::Call;
 use crate::decode::{self, DecodeError, Repeated};
 use crate::kind::FinalizerRule;
 use crate::meta;
-use crate::openapi::{Schema, definitions};
+use crate::openapi::definitions;
+use crate::openapi::schema::Schema;
 use crate::patch::{
     Kind, patched, refused, restored_type_error, truncate_numbers, type_error,
     undecodable,

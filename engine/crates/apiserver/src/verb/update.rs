@@ -12,7 +12,7 @@ use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
 use crate::call::Call;
 use crate::decode;
-use crate::kind;
+use crate::kind::pod;
 use crate::meta;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -184,8 +184,7 @@ fn prepare(target: &Target, object: &mut Value, old: &Value) {
 /// A write to a part of a pod's containers changes nothing else, but the manager of the part is
 /// recorded.
 fn keep_all_but_containers(target: &Target, object: &mut Value, old: &Value) {
-    let spec =
-        kind::merged_containers(&target.subresource, &object["spec"], &old["spec"]);
+    let spec = pod::merged_containers(&target.subresource, &object["spec"], &old["spec"]);
     let managers = object.take();
     *object = old.clone();
     meta::copy(&managers, object, "managedFields");

@@ -6,7 +6,7 @@ use super::check::{
     Violation, containers, containers_text, distinct, has_own_users, named, plural,
     quoted, subject_text,
 };
-use crate::kind::APP_ARMOR;
+use crate::kind::pod::annotation::APP_ARMOR;
 use crate::plugin::pod::{list, text};
 
 const CAPABILITIES: [&str; 13] = [

@@ -62,7 +62,7 @@ pub(super) fn is_terminating(pod: &Value) -> bool {
 }
 
 fn is_best_effort(pod: &Value) -> bool {
-    crate::kind::qos_class(pod) == "BestEffort"
+    crate::kind::pod::qos_class(pod) == "BestEffort"
 }
 
 fn crosses_namespaces(affinity: &Value) -> bool {
