@@ -12,9 +12,6 @@ use crate::source::{Import, Source};
 /// The number of files that a circle may have.
 const LARGEST: usize = 12;
 
-/// Crates with a larger circle, which must not grow.
-const LARGER: &[(&str, usize)] = &[("apiserver", 59)];
-
 /// The path of a module below its crate.
 type Module = Vec<String>;
 
@@ -25,19 +22,22 @@ type Imports = BTreeMap<Module, BTreeSet<Module>>;
 pub(crate) fn check(name: &str, folder: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut sources = BTreeMap::new();
     read(&folder.join("src"), &Module::new(), &mut sources)?;
-    let known = LARGER.iter().find(|(crate_name, _)| *crate_name == name);
-    let most = known.map_or(LARGEST, |(_, files)| *files);
-    let imports = imports(&sources);
-    let largest = largest_circle(&imports);
-    if largest.len() <= most {
-        return Ok(Faults::new());
-    }
-    let files: Vec<String> = largest.iter().map(|module| module.join("::")).collect();
-    Ok(vec![format!(
-        "{name}: {} files import each other in a circle, at most {most}: {}",
-        files.len(),
-        files.join(", ")
-    )])
+    Ok(faults(name, LARGEST, &imports(&sources)))
+}
+
+/// A fault for each circle of more than `most` files.
+fn faults(name: &str, most: usize, imports: &Imports) -> Faults {
+    let circles = circles(imports);
+    let larger = circles.iter().filter(|circle| circle.len() > most);
+    let described = larger.map(|circle| {
+        let files: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
+        format!(
+            "{name}: {} files import each other in a circle, at most {most}: {}",
+            files.len(),
+            files.join(", ")
+        )
+    });
+    described.collect()
 }
 
 /// Adds what the files below a folder import, by module.
@@ -120,7 +120,8 @@ fn absolute(
     Some([start, rest].concat())
 }
 
-fn largest_circle(imports: &Imports) -> BTreeSet<&Module> {
+/// The modules that import each other, each of them in one set at most.
+fn circles(imports: &Imports) -> BTreeSet<BTreeSet<&Module>> {
     let reached: BTreeMap<&Module, BTreeSet<&Module>> = imports
         .keys()
         .map(|module| (module, reach(module, imports)))
@@ -128,9 +129,11 @@ fn largest_circle(imports: &Imports) -> BTreeSet<&Module> {
     let circles = reached.iter().map(|(module, reached_from_it)| {
         let back =
             |other: &&&Module| reached.get(*other).is_some_and(|it| it.contains(module));
-        reached_from_it.iter().filter(back).copied().collect()
+        let circle: BTreeSet<&Module> =
+            reached_from_it.iter().filter(back).copied().collect();
+        circle
     });
-    circles.max_by_key(BTreeSet::len).unwrap_or_default()
+    circles.filter(|circle| !circle.is_empty()).collect()
 }
 
 /// The modules that a module imports, directly or by way of others.
@@ -162,9 +165,25 @@ mod tests {
             file(&["b"], "use super::a::{self, Z};"),
             file(&["other"], "use crate::unknown;"),
         ]);
-        let imports = imports(&sources);
-        let circle = largest_circle(&imports);
-        let circle: Vec<String> = circle.iter().map(|module| module.join("::")).collect();
-        assert_eq!(circle, ["a", "a::child", "b"]);
+        let found = faults("x", 2, &imports(&sources));
+        let expected =
+            "x: 3 files import each other in a circle, at most 2: a, a::child, b";
+        assert_eq!(found, [expected]);
+        assert!(faults("x", 3, &imports(&sources)).is_empty());
+    }
+
+    #[test]
+    fn every_circle_above_the_limit_is_reported_beside_the_largest() {
+        let imports = [("a", "b"), ("b", "c"), ("c", "a"), ("d", "e"), ("e", "d")];
+        let imports = imports.map(|(from, to)| {
+            let imported = BTreeSet::from([vec![to.to_owned()]]);
+            (vec![from.to_owned()], imported)
+        });
+        let found = faults("x", 1, &Imports::from(imports));
+        let expected = [
+            "x: 3 files import each other in a circle, at most 1: a, b, c",
+            "x: 2 files import each other in a circle, at most 1: d, e",
+        ];
+        assert_eq!(found, expected);
     }
 }
