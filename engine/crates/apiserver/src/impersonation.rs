@@ -6,7 +6,7 @@ mod part;
 
 use http::HeaderMap;
 
-use crate::authorization::{self, Action};
+use crate::authorization::{Action, Rights};
 use crate::query::{Query, percent};
 use crate::state::State;
 use crate::status::Status;
@@ -46,16 +46,21 @@ pub(crate) fn requested_user(
     }
     // Constrained impersonation is on by default since 1.36.
     if state.kube.is_at_least(36) {
+        let rights = Rights {
+            rules: &state.rules,
+            aliases: &state.aliases,
+        };
         let query = Query::parse(head.uri.query().unwrap_or_default());
         let request = constrained::ImpersonationRequest {
             requester: user,
             action: Action::of_request(&head.method, head.uri.path(), &query),
             parts: &parts,
         };
-        return constrained::impersonate(state, &request).map(Some);
+        return constrained::impersonate(rights, &mut state.last_modes, &request)
+            .map(Some);
     }
     for part in &parts {
-        authorization::authorize(state, user, &part.action())?;
+        state.rights().authorize(user, &part.action())?;
     }
     Ok(Some(user_from(&parts)))
 }

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use crate::alias::GroupAlias;
 use crate::api_response::ApiResponse;
 use crate::audit::{Audit, AuditEvent};
-use crate::authorization::{self, bootstrap};
+use crate::authorization::bootstrap;
 use crate::call::Call;
 use crate::client::Client;
 use crate::controller::queue;
@@ -344,7 +344,7 @@ impl Server {
     ) -> Result<ApiResponse, Status> {
         let mut state = self.state();
         let route = route::find(&state.registry, &call.path);
-        let response = match (authorization::check(&state, call), &route) {
+        let response = match (state.rights().check(call), &route) {
             (Err(refused), _) => Err(refused),
             (Ok(()), Route::Resource(target)) => {
                 let perform = |state: &mut State| perform(state, call, target);

@@ -11,6 +11,7 @@ use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::alias::GroupAlias;
+use crate::authorization::Rights;
 use crate::authorization::rule_index::RuleIndex;
 use crate::broadcaster::Broadcaster;
 use crate::conversion::webhook::Webhook;
@@ -276,6 +277,14 @@ impl State {
             definition: self.definitions.get(&resource.storage).cloned(),
             webhook: webhook.map(|it| Webhook::of(&self.services(), it)),
             calls: self.webhook_calls.clone(),
+        }
+    }
+
+    /// What decides about requests.
+    pub(crate) fn rights(&self) -> Rights<'_> {
+        Rights {
+            rules: &self.rules,
+            aliases: &self.aliases,
         }
     }
 

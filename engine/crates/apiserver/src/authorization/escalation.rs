@@ -8,12 +8,11 @@ use serde_json::Value;
 use super::action::Action;
 use super::decision::{aggregate_text, decide};
 use super::rule::Rule;
-use super::rule_index::{GROUP, RoleRef};
+use super::rule_index::{GROUP, RoleRef, RuleIndex};
 use crate::call::Call;
 use crate::kind::Write;
 use crate::meta;
 use crate::route::Target;
-use crate::state::State;
 use crate::status::{Details, Reason, Status};
 use crate::user::{MASTERS, User};
 
@@ -24,7 +23,7 @@ use crate::user::{MASTERS, User};
 /// 403 that lists the permissions that the writer does not have, 404 for a role that is
 /// missing.
 pub(crate) fn check_escalation(
-    state: &State,
+    rules: &RuleIndex,
     call: &Call,
     target: &Target,
     write: &Write<'_>,
@@ -39,7 +38,7 @@ pub(crate) fn check_escalation(
         return Ok(());
     }
     let check = EscalationCheck {
-        state,
+        rules,
         user,
         target,
         name: meta::name(object),
@@ -66,7 +65,7 @@ fn is_only_mutating_gc_fields(object: &Value, old: &Value) -> bool {
 }
 
 struct EscalationCheck<'a> {
-    state: &'a State,
+    rules: &'a RuleIndex,
     user: &'a User,
     target: &'a Target,
     name: &'a str,
@@ -84,7 +83,7 @@ impl EscalationCheck<'_> {
             name: name.to_owned(),
             ..Action::default()
         };
-        if decide(&self.state.rules, self.user, &escalate).allowed {
+        if decide(self.rules, self.user, &escalate).allowed {
             return Ok(());
         }
         self.check_permissions(&Rule::all_of(role))?;
@@ -116,10 +115,10 @@ impl EscalationCheck<'_> {
             name: role.name.clone(),
             ..Action::default()
         };
-        if decide(&self.state.rules, self.user, &bind).allowed {
+        if decide(self.rules, self.user, &bind).allowed {
             return Ok(());
         }
-        let rules = self.state.rules.rules(&role, &self.target.namespace);
+        let rules = self.rules.rules(&role, &self.target.namespace);
         let rules = rules.map_err(|missing| {
             Status::new(404, Reason::NotFound, missing).with_details(Details {
                 name: role.name.clone(),
@@ -136,7 +135,7 @@ impl EscalationCheck<'_> {
     fn check_permissions(&self, rules: &[Rule]) -> Result<(), Status> {
         let mut granted = Vec::new();
         let mut errors = Vec::new();
-        let grants = self.state.rules.grants(self.user, &self.target.namespace);
+        let grants = self.rules.grants(self.user, &self.target.namespace);
         for grant in grants {
             match grant {
                 Ok(grant) => granted.push(grant.rule),

@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::action::Action;
 use super::decision::{Decision, aggregate_text, decide};
+use super::right::Rights;
 use super::selector;
 use crate::call::Call;
 use crate::route::Target;
-use crate::state::State;
 use crate::status::{Status, invalid};
 use crate::user::{MASTERS, User};
 
@@ -17,14 +17,14 @@ use crate::user::{MASTERS, User};
 /// # Errors
 /// 422 for an invalid review, 400 for a review of another namespace.
 pub(crate) fn reply(
-    state: &State,
+    rights: Rights<'_>,
     call: &Call,
     target: &Target,
     review: &mut Value,
 ) -> Result<(), Status> {
     let kind = target.resource.kind.as_str();
     if kind == "SelfSubjectRulesReview" {
-        return rules(state, call, review);
+        return rules(rights, call, review);
     }
     let errors = errors(kind, review);
     if !errors.is_empty() {
@@ -41,8 +41,8 @@ pub(crate) fn reply(
     } else {
         user_of(&review["spec"])
     };
-    let action = action_of(&review["spec"]).with_own_group(&state.aliases);
-    let decision = decide(&state.rules, &user, &action);
+    let action = action_of(&review["spec"]).with_own_group(rights.aliases);
+    let decision = decide(rights.rules, &user, &action);
     review["status"] = status(&decision);
     let error = selector::evaluation_error(&review["spec"]);
     if !error.is_empty() {
@@ -199,7 +199,7 @@ fn local_errors(review: &Value) -> Vec<FieldError> {
 }
 
 /// Lists the permissions of the requesting user in a namespace.
-fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
+fn rules(rights: Rights<'_>, call: &Call, review: &mut Value) -> Result<(), Status> {
     let namespace = review["spec"]["namespace"].as_str().unwrap_or_default();
     if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request"));
@@ -210,7 +210,7 @@ fn rules(state: &State, call: &Call, review: &mut Value) -> Result<(), Status> {
         resources.push(json!({"verbs": all, "apiGroups": all, "resources": all}));
         paths.push(json!({"verbs": all, "nonResourceURLs": all}));
     }
-    for grant in state.rules.grants(&call.user, namespace) {
+    for grant in rights.rules.grants(&call.user, namespace) {
         match grant {
             Err(error) => errors.push(error),
             Ok(grant) if grant.rule.paths.is_empty() => {

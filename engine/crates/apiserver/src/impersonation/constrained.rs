@@ -6,10 +6,9 @@ use std::collections::BTreeMap;
 
 use kubemu_admission::{FieldError, name};
 
-use super::mode::{MODES, Mode};
+use super::mode::{LastModes, MODES, Mode};
 use super::part::{Part, user_from};
-use crate::authorization::{self, Action};
-use crate::state::State;
+use crate::authorization::{self, Action, Rights};
 use crate::status::Status;
 use crate::user::{AUTHENTICATED, MASTERS, User, service_account};
 
@@ -33,20 +32,21 @@ pub(super) struct ImpersonationRequest<'a> {
 /// # Errors
 /// The first error if no mode does.
 pub(super) fn impersonate(
-    state: &mut State,
+    rights: Rights<'_>,
+    last_modes: &mut LastModes,
     request: &ImpersonationRequest<'_>,
 ) -> Result<User, Status> {
     let requester = &request.requester.name;
-    let last = state.last_modes.0.get(requester).copied();
+    let last = last_modes.0.get(requester).copied();
     let others = MODES.into_iter().filter(|it| Some(*it) != last);
     let mut first_error = None;
     for mode in last.into_iter().chain(others) {
         if !request.is_supported(mode) {
             continue;
         }
-        match request.authorize(state, mode) {
+        match request.authorize(rights, mode) {
             Ok(()) => {
-                state.last_modes.record(requester, mode);
+                last_modes.record(requester, mode);
                 return Ok(request.impersonated(mode));
             }
             Err(refused) => {
@@ -100,44 +100,44 @@ impl ImpersonationRequest<'_> {
     ///
     /// # Errors
     /// 403 for the first one that the requester may not impersonate.
-    fn authorize(&self, state: &State, mode: Mode) -> Result<(), Status> {
+    fn authorize(&self, rights: Rights<'_>, mode: Mode) -> Result<(), Status> {
         if let Some(name) = mode.name() {
             let verb = format!("impersonate-on:{name}:{}", self.action.verb);
             let on = Action {
                 verb,
                 ..self.action.clone()
             };
-            authorization::authorize(state, self.requester, &on)?;
+            rights.authorize(self.requester, &on)?;
         }
         for kind in ["User", "ServiceAccount", "UID"] {
-            self.authorize_each(state, mode, kind)?;
+            self.authorize_each(rights, mode, kind)?;
         }
         self.check_groups(mode)?;
-        if !self.may_impersonate_all(state, mode, "Group") {
-            self.authorize_each(state, mode, "Group")?;
+        if !self.may_impersonate_all(rights, mode, "Group") {
+            self.authorize_each(rights, mode, "Group")?;
         }
         self.check_extra(mode)?;
-        if self.may_impersonate_all(state, mode, "UserExtra") {
+        if self.may_impersonate_all(rights, mode, "UserExtra") {
             return Ok(());
         }
-        self.authorize_each(state, mode, "UserExtra")
+        self.authorize_each(rights, mode, "UserExtra")
     }
 
     fn authorize_each(
         &self,
-        state: &State,
+        rights: Rights<'_>,
         mode: Mode,
         kind: &str,
     ) -> Result<(), Status> {
         for part in self.of_kind(kind) {
             let action = action(mode, part);
-            authorization::authorize(state, self.requester, &action)?;
+            rights.authorize(self.requester, &action)?;
         }
         Ok(())
     }
 
     /// Whether there are many attributes of a kind, and the requester may impersonate all of them.
-    fn may_impersonate_all(&self, state: &State, mode: Mode, kind: &str) -> bool {
+    fn may_impersonate_all(&self, rights: Rights<'_>, mode: Mode, kind: &str) -> bool {
         let is_many = self.of_kind(kind).count() >= MANY;
         let Some(part) = self.of_kind(kind).next().filter(|_| is_many) else {
             return false;
@@ -148,7 +148,7 @@ impl ImpersonationRequest<'_> {
             "*".clone_into(&mut all.subresource);
         }
         mode != Mode::Legacy
-            && authorization::decide(&state.rules, self.requester, &all).allowed
+            && authorization::decide(rights.rules, self.requester, &all).allowed
     }
 
     /// Rejects groups that only the mode without a constraint can impersonate.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::read;
 use crate::api_response::ApiResponse;
-use crate::authorization::{self, Action};
+use crate::authorization::Action;
 use crate::call::Call;
 use crate::plugin::Attributes;
 use crate::query;
@@ -85,7 +85,7 @@ fn options(call: &Call, target: &Target) -> Value {
 fn refusal(state: &mut State, call: &Call, target: &Target, options: &Value) -> Status {
     // A GET can also be upgraded to a connection; since 1.35 this requires the verb `create`.
     if state.kube.is_at_least(35)
-        && let Err(refused) = authorization::authorize(state, &call.user, &creation(call))
+        && let Err(refused) = state.rights().authorize(&call.user, &creation(call))
     {
         return refused;
     }

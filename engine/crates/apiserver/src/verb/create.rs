@@ -11,7 +11,7 @@ use super::review;
 use super::write::Draft;
 use crate::api_response::ApiResponse;
 use crate::apply::{self, Writer};
-use crate::authorization::{self, Action};
+use crate::authorization::Action;
 use crate::call::Call;
 use crate::decode;
 use crate::definition;
@@ -168,5 +168,5 @@ pub(super) fn may_create(state: &State, call: &Call) -> Result<(), Status> {
         verb: "create".to_owned(),
         ..Action::of(call)
     };
-    authorization::authorize(state, &call.user, &create)
+    state.rights().authorize(&call.user, &create)
 }

@@ -32,7 +32,7 @@ pub(super) fn reply(
     meta::fields(&mut review).shift_remove("status");
     track(state, call, target, &mut review);
     if resource.group == "authorization.k8s.io" {
-        authorization::reply(state, call, target, &mut review)?;
+        authorization::reply(state.rights(), call, target, &mut review)?;
     } else {
         identity::reply(state, call, target, &mut review)?;
     }

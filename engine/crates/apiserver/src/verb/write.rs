@@ -79,7 +79,12 @@ impl Draft {
         call: &Call,
         target: &Target,
     ) -> Result<(), Status> {
-        authorization::check_escalation(state, call, target, &self.write(state, target))
+        authorization::check_escalation(
+            &state.rules,
+            call,
+            target,
+            &self.write(state, target),
+        )
     }
 
     /// Validates the object.
