@@ -24,15 +24,17 @@ pub(super) struct Group {
     /// The first case with the difference.
     pub(super) case: u64,
     pub(super) aspect: Aspect,
-    /// The number of the explanation that covers it.
-    pub(super) explained: Option<usize>,
 }
+
+/// What differences of one cause have in common: the number of the explanation that covers them, and
+/// their texts without values.
+type Cause = (Option<usize>, String);
 
 /// The counts of a run.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RunCounts {
     rows: BTreeMap<String, Row>,
-    groups: BTreeMap<String, Group>,
+    groups: BTreeMap<Cause, Group>,
     explanations: Vec<Explanation>,
     /// Cases that were ended because the real server panicked.
     unanswered: u64,
@@ -59,22 +61,20 @@ impl RunCounts {
         *row.differing.entry(found.aspect).or_default() += 1;
         let kind = case.seed.kind();
         let causes = &self.explanations;
-        let group = self
-            .groups
-            .entry(found.skeleton())
-            .or_insert_with(|| Group {
-                count: 0,
-                case: case.number,
-                aspect: found.aspect,
-                explained: causes.iter().position(|it| it.covers(kind, found)),
-            });
+        let explained = causes.iter().position(|it| it.covers(kind, found));
+        let cause = (explained, found.skeleton());
+        let group = self.groups.entry(cause).or_insert_with(|| Group {
+            count: 0,
+            case: case.number,
+            aspect: found.aspect,
+        });
         group.count += 1;
     }
 
     /// The unexplained causes: verdicts first, then by frequency.
     pub(super) fn groups(&self) -> Vec<(&String, &Group)> {
-        let unexplained = |it: &(&String, &Group)| it.1.explained.is_none();
-        let mut groups: Vec<_> = self.groups.iter().filter(unexplained).collect();
+        let unexplained = self.groups.iter().filter(|(cause, _)| cause.0.is_none());
+        let mut groups: Vec<_> = unexplained.map(|(cause, it)| (&cause.1, it)).collect();
         groups.sort_by_key(|(_, it)| (it.aspect, std::cmp::Reverse(it.count), it.case));
         groups
     }
@@ -102,9 +102,9 @@ impl RunCounts {
             counts
         });
         let explained = self.explanations.iter().enumerate().map(|(number, it)| {
-            let covered = self.groups.values();
-            let covered = covered.filter(|group| group.explained == Some(number));
-            let cases: u64 = covered.map(|group| group.count).sum();
+            let covered = self.groups.iter();
+            let covered = covered.filter(|(cause, _)| cause.0 == Some(number));
+            let cases: u64 = covered.map(|(_, group)| group.count).sum();
             json!({"what": it.what, "why": it.why, "cases": cases})
         });
         let explained = explained.filter(|it| it["cases"] != 0);

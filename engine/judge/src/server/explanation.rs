@@ -21,6 +21,9 @@ pub(super) struct Explanation {
     /// Kinds of objects. All kinds if it is empty.
     #[serde(default)]
     kinds: Vec<String>,
+    /// The subresource of the request. Any if it is empty.
+    #[serde(default)]
+    subresource: String,
     /// Texts that must all be in the real server's response.
     #[serde(default)]
     kubernetes: Vec<String>,
@@ -35,7 +38,9 @@ impl Explanation {
         let aspect = difference.aspect.name();
         let in_all =
             |text: &str, parts: &[String]| parts.iter().all(|it| text.contains(it));
+        let subresource = difference.place.split('/').nth(1).unwrap_or_default();
         self.aspects.iter().any(|it| it == aspect)
+            && (self.subresource.is_empty() || self.subresource == subresource)
             && (self.kinds.is_empty() || self.kinds.iter().any(|it| it == kind))
             && in_all(&difference.theirs, &self.kubernetes)
             && in_all(&difference.ours, &self.ours)
@@ -58,19 +63,20 @@ mod tests {
     use crate::server::compare::Aspect;
 
     #[test]
-    fn a_difference_is_explained_by_its_aspect_its_kind_and_both_texts() {
+    fn a_difference_is_explained_by_its_aspect_its_place_and_both_texts() {
         let explanation = Explanation {
             what: "what".to_owned(),
             why: "why".to_owned(),
             aspects: vec!["message".to_owned()],
             kinds: vec!["Pod".to_owned()],
+            subresource: "status".to_owned(),
             kubernetes: vec!["is immutable".to_owned(), "@@".to_owned()],
             ours: vec!["is immutable".to_owned()],
         };
         let difference = |aspect, theirs: &str| Difference {
             aspect,
             step: 0,
-            place: "update of Pod".to_owned(),
+            place: "update of Pod/status".to_owned(),
             theirs: theirs.to_owned(),
             ours: "is immutable".to_owned(),
         };
@@ -79,6 +85,11 @@ mod tests {
         assert!(!explanation.covers("Job", &message));
         let other = difference(Aspect::Message, "is immutable");
         assert!(!explanation.covers("Pod", &other));
+        let elsewhere = Difference {
+            place: "update of Pod".to_owned(),
+            ..message
+        };
+        assert!(!explanation.covers("Pod", &elsewhere));
         let verdict = difference(Aspect::Verdict, "is immutable @@ -1");
         assert!(!explanation.covers("Pod", &verdict));
     }
