@@ -257,6 +257,21 @@ impl Credentials {
         &self.secrets.authority
     }
 
+    /// The certificate of the authority that signs client certificates; PEM. `None` if none are
+    /// accepted.
+    pub fn client_authority_pem(&self) -> Option<String> {
+        let der = &self.secrets.client.as_ref()?.authority;
+        let mut text = "-----BEGIN CERTIFICATE-----\n".to_owned();
+        for (index, letter) in der.chars().enumerate() {
+            if index > 0 && index.is_multiple_of(64) {
+                text.push('\n');
+            }
+            text.push(letter);
+        }
+        text.push_str("\n-----END CERTIFICATE-----\n");
+        Some(text)
+    }
+
     pub(crate) fn tls(&self) -> Arc<ServerConfig> {
         self.tls.clone()
     }
@@ -390,7 +405,19 @@ fn serving() -> Result<CertificateParams, rcgen::Error> {
 
 #[cfg(test)]
 mod tests {
+    use rustls::pki_types::pem::PemObject as _;
+
     use super::*;
+
+    #[test]
+    fn the_authority_of_client_certificates_is_the_one_that_the_server_verifies_with() {
+        let credentials = Credentials::generate().expect("credentials");
+        let text = credentials.client_authority_pem().expect("an authority");
+        assert!(text.lines().all(|it| it.len() <= 64), "{text}");
+        let read = CertificateDer::from_pem_slice(text.as_bytes()).expect("PEM");
+        let client = credentials.secrets.client.expect("an authority");
+        assert_eq!(STANDARD.encode(read), client.authority);
+    }
 
     #[test]
     fn only_the_exact_token_is_accepted() {

@@ -1,7 +1,8 @@
 //! What a kube-apiserver creates when it starts, besides namespaces, roles and its own Service: the
-//! system PriorityClasses, the day from which it tracks token Secrets, the ServiceCIDR of
-//! `--service-cluster-ip-range`, the endpoints of its own Service, the suggested and the mandatory
-//! configuration of API Priority and Fairness, and an APIService for each group that it serves.
+//! system PriorityClasses, the day from which it tracks token Secrets, the authority of client
+//! certificates for the servers that extend it, the ServiceCIDR of `--service-cluster-ip-range`, the
+//! endpoints of its own Service, the suggested and the mandatory configuration of API Priority and
+//! Fairness, and an APIService for each group that it serves.
 
 mod flow_control;
 pub(crate) mod object;
@@ -20,12 +21,15 @@ use crate::state::State;
 /// The name of the server's own Service, and of what belongs to it.
 const OWN: &str = "kubernetes";
 
-/// Creates those that are missing.
-pub(crate) fn install(state: &mut State) {
+/// Creates those that are missing. `client_authority` has signed the certificates of clients, PEM.
+pub(crate) fn install(state: &mut State, client_authority: Option<&str>) {
     // Their uids are drawn apart, so that those of the objects of clients do not depend on them.
     let own = Random::new(!state.seed);
     let of_clients = mem::replace(&mut state.random, own);
     install_all(state);
+    if let Some(authority) = client_authority {
+        authentication(state, authority);
+    }
     state.random = of_clients;
 }
 
@@ -62,6 +66,22 @@ fn token_tracking(state: &mut State) {
             "data": {"since": today}}),
     };
     state.ensure(tracking, None);
+}
+
+/// How servers that extend this one, and controllers with a port of their own, verify the
+/// certificates of their clients. A front proxy, of which they would find the rest here, does not
+/// exist.
+fn authentication(state: &mut State, authority: &str) {
+    let trust = Initial {
+        group: "",
+        plural: "configmaps",
+        manager: SERVER_MANAGER,
+        object: json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "extension-apiserver-authentication",
+                "namespace": "kube-system"},
+            "data": {"client-ca-file": authority}}),
+    };
+    state.ensure(trust, None);
 }
 
 fn service_cidr(state: &mut State) {

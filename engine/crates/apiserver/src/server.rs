@@ -113,6 +113,10 @@ pub struct Options {
     /// The certificate authority with which clients verify the server, PEM; every namespace
     /// has it in a ConfigMap `kube-root-ca.crt`. Without it that ConfigMap does not exist.
     pub authority: Option<String>,
+    /// The certificate authority of client certificates, PEM; the ConfigMap
+    /// `kube-system/extension-apiserver-authentication` has it. Without it that ConfigMap does not
+    /// exist.
+    pub client_authority: Option<String>,
     /// Whether namespaces have neither a ServiceAccount `default` nor a ConfigMap
     /// `kube-root-ca.crt`, as with a kube-apiserver without kube-controller-manager.
     pub bare_namespaces: bool,
@@ -137,6 +141,7 @@ impl Options {
             storage: None,
             token_key: None,
             authority: None,
+            client_authority: None,
             bare_namespaces: false,
         }
     }
@@ -199,7 +204,7 @@ impl Server {
         }
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
-        initial::install(&mut state);
+        initial::install(&mut state, options.client_authority.as_deref());
         // If the disk fails, the first write is rejected.
         let _ = state.flush();
         Ok(Self(Arc::new(Inner {

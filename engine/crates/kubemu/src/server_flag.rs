@@ -68,6 +68,7 @@ impl ServerFlags {
         options.storage = storage;
         options.token_key = Some(credentials.token_key());
         options.authority = Some(credentials.authority_pem().to_owned());
+        options.client_authority = credentials.client_authority_pem();
         options
             .enable_plugins
             .clone_from(&self.enable_admission_plugins);
@@ -117,4 +118,29 @@ pub fn loopback(text: &str) -> Result<SocketAddr, String> {
         return Ok(address);
     }
     Err("must be a loopback address, such as 127.0.0.1:6443".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Words {
+        #[command(flatten)]
+        flags: ServerFlags,
+    }
+
+    #[test]
+    fn a_server_tells_both_authorities_of_its_credentials() {
+        let flags = Words::parse_from(["serve"]).flags;
+        let credentials = Credentials::generate().expect("credentials");
+        let options = flags.options(Clock::system(), None, &credentials);
+        let options = options.expect("options");
+        let of_server = options.authority.expect("that of the server");
+        assert_eq!(of_server, credentials.authority_pem());
+        let of_clients = options.client_authority.expect("that of clients");
+        assert_eq!(Some(of_clients), credentials.client_authority_pem());
+    }
 }

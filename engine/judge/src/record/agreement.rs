@@ -65,6 +65,7 @@ pub async fn measure(differences: &[Difference]) -> Result<Agreement, BoxError> 
 async fn answers(case: &Case, minor: &str) -> Result<Vec<Value>, BoxError> {
     let mut options = Options::new(Clock::stopped_at(Clock::system().now()));
     options.seed = Some(0);
+    options.client_authority = Some("certificate".to_owned());
     options.kube = minor.parse::<KubeVersion>().map_err(|it| it.to_string())?;
     let server = Server::new(options)?;
     let client = Client::new(server.in_process(), "default");

@@ -118,6 +118,19 @@ async fn bare_namespaces_have_no_objects_that_a_controller_creates() {
     client.get(service).await.unwrap();
 }
 
+#[tokio::test]
+async fn servers_that_extend_this_one_find_the_authority_of_client_certificates() {
+    let path =
+        "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+    let missing = server().client().get(path).await.unwrap_err();
+    assert_eq!(missing.code, 404);
+    let mut options = Options::new(Clock::system());
+    options.client_authority = Some("certificate".to_owned());
+    let server = Server::new(options).unwrap();
+    let found = server.client().get(path).await.unwrap();
+    assert_eq!(found["data"], json!({"client-ca-file": "certificate"}));
+}
+
 const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
 
 #[tokio::test]
