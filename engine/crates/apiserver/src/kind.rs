@@ -168,6 +168,11 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         let _ = object;
     }
 
+    /// Sets the times that an object leaves out and that are those of the request, which comes at `now`.
+    fn default_times(&self, object: &mut Value, now: &str) {
+        let _ = (object, now);
+    }
+
     /// The warnings for the client about values that [`prepare_create`](Self::prepare_create) is
     /// about to change.
     fn preparation_warnings(&self, object: &Value) -> Vec<String> {

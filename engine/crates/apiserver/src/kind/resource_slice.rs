@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
 use super::go_struct::{self, Names};
-use super::pod_spec::default::{Fields, each, part};
+use super::pod_spec::default::{Fields, each, fill, part};
 use super::{
     BuiltinKind, FieldSelector, Write, column, device, pod_spec, resource_name, rule,
 };
@@ -92,6 +92,13 @@ impl BuiltinKind for ResourceSlice {
                     request_policy::write_canonical(policy);
                 }
             }
+        }
+    }
+
+    fn default_times(&self, object: &mut Value, now: &str) {
+        let spec = meta::field(meta::fields(object), "spec");
+        for device in each(spec, "devices") {
+            each(device, "taints").for_each(|it| fill(it, "timeAdded", now));
         }
     }
 

@@ -60,6 +60,7 @@ pub(super) fn finish(
     meta::name(&draft.object).clone_into(&mut target.name);
     if let Some(kind) = &resource.builtin {
         kind.default(&mut draft.object);
+        kind.default_times(&mut draft.object, &state.now());
     }
     meta::drop_empty(&mut draft.object);
     if !draft.managed {

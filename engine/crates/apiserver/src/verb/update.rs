@@ -83,6 +83,7 @@ pub(super) fn finish(
     let version = meta::version(&draft.object).to_owned();
     if let Some(kind) = &resource.builtin {
         kind.default(&mut draft.object);
+        kind.default_times(&mut draft.object, &state.now());
     }
     prepare(target, &mut draft.object, &old);
     meta::drop_empty(&mut draft.object);
