@@ -28,10 +28,13 @@ pub enum Merge {
 }
 
 /// Lists with more keys for server-side apply than for strategic merge patch.
-const FURTHER_KEYS: [(&str, &str, &str); 4] = [
+const FURTHER_KEYS: [(&str, &str, &str); 7] = [
     ("Container", "ports", "protocol"),
     ("EphemeralContainer", "ports", "protocol"),
     ("PodSpec", "topologySpreadConstraints", "whenUnsatisfiable"),
+    ("ResourceClaimStatus", "devices", "device"),
+    ("ResourceClaimStatus", "devices", "pool"),
+    ("ResourceClaimStatus", "devices", "shareID"),
     ("ServiceSpec", "ports", "protocol"),
 ];
 
@@ -43,8 +46,11 @@ const RETAIN_KEYS: [(&str, &str); 3] = [
 ];
 
 /// Lists that server-side apply merges and a strategic merge patch replaces.
-const REPLACED: [(&str, &str); 4] = [
+const REPLACED: [(&str, &str); 7] = [
+    ("AllocatedDeviceStatus", "conditions"),
+    ("CertificateSigningRequestStatus", "conditions"),
     ("CustomResourceDefinitionStatus", "conditions"),
+    ("ResourceClaimStatus", "devices"),
     ("ResourceRequirements", "claims"),
     ("ResourceStatus", "resources"),
     ("ValidatingAdmissionPolicyStatus", "conditions"),
@@ -191,6 +197,9 @@ pub fn annotate(definition: &str, schema: &mut Value, merges: &Merges) {
     }
     if short == "PodDisruptionBudgetSpec" {
         patch(&mut schema["properties"]["selector"], "replace", None);
+    }
+    if short == "PersistentVolumeSpec" {
+        schema["properties"]["claimRef"]["x-kubernetes-map-type"] = "granular".into();
     }
     if short == "DeploymentSpec" {
         patch(&mut schema["properties"]["strategy"], "retainKeys", None);

@@ -13,13 +13,16 @@ const ANY: [&str; 5] = [
 
 /// Definitions that are atomic for server-side apply (`+structType=atomic` in k8s.io/api,
 /// k8s.io/apimachinery).
-const ATOMIC: [&str; 20] = [
+const ATOMIC: [&str; 27] = [
     "io.k8s.api.admissionregistration.v1.MatchResources",
     "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations",
     "io.k8s.api.admissionregistration.v1.ParamKind",
     "io.k8s.api.admissionregistration.v1.ParamRef",
     "io.k8s.api.admissionregistration.v1.Variable",
+    "io.k8s.api.autoscaling.v1.CrossVersionObjectReference",
     "io.k8s.api.core.v1.ConfigMapKeySelector",
+    "io.k8s.api.core.v1.EndpointAddress",
+    "io.k8s.api.core.v1.EndpointPort",
     "io.k8s.api.core.v1.FileKeySelector",
     "io.k8s.api.core.v1.LocalObjectReference",
     "io.k8s.api.core.v1.NodeSelector",
@@ -27,9 +30,13 @@ const ATOMIC: [&str; 20] = [
     "io.k8s.api.core.v1.ObjectFieldSelector",
     "io.k8s.api.core.v1.ObjectReference",
     "io.k8s.api.core.v1.ResourceFieldSelector",
+    "io.k8s.api.core.v1.ScopeSelector",
     "io.k8s.api.core.v1.SecretKeySelector",
     "io.k8s.api.core.v1.SecretReference",
+    "io.k8s.api.core.v1.TopologySelectorTerm",
     "io.k8s.api.core.v1.TypedLocalObjectReference",
+    "io.k8s.api.discovery.v1.EndpointPort",
+    "io.k8s.api.networking.v1.ServiceBackendPort",
     "io.k8s.api.rbac.v1.RoleRef",
     "io.k8s.api.rbac.v1.Subject",
     "io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector",

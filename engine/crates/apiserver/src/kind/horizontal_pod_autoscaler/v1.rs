@@ -21,6 +21,9 @@ pub(in crate::kind) struct V1;
 pub(super) const VERSION: &str = "autoscaling/v1";
 const LATEST: &str = "autoscaling/v2";
 
+/// The field in place of the metrics of later versions.
+const TARGET: &str = "targetCPUUtilizationPercentage";
+
 /// The annotations for values without a field in this version.
 const METRICS: &str = "autoscaling.alpha.kubernetes.io/metrics";
 const STATUSES: &str = "autoscaling.alpha.kubernetes.io/current-metrics";
@@ -35,8 +38,13 @@ impl BuiltinKind for V1 {
     }
 
     fn default(&self, object: &mut Value) {
+        // The default of this field comes from the conversion, which reads annotations too.
+        let target = from_latest(&to_latest(object))["spec"][TARGET].take();
         let spec = meta::field(meta::fields(object), "spec");
         fill(spec, "minReplicas", 1);
+        if !target.is_null() {
+            fill(spec, TARGET, target);
+        }
     }
 
     fn prepare_create(&self, object: &mut Value) {
@@ -102,7 +110,7 @@ fn spec_from_latest(spec: &Value) -> Value {
     let mut metrics = column::list(&spec["metrics"]).iter();
     if let Some(cpu) = metrics.find(|it| is_cpu_utilization(it)) {
         let target = &cpu["resource"]["target"]["averageUtilization"];
-        converted["targetCPUUtilizationPercentage"] = target.clone();
+        converted[TARGET] = target.clone();
     }
     converted
 }
@@ -203,7 +211,7 @@ fn spec_to_latest(object: &Value, spec: &mut Map<String, Value>) {
         let target = json!({"type": "Utilization", "averageUtilization": utilization});
         json!({"type": "Resource", "resource": {"name": "cpu", "target": target}})
     };
-    match spec.shift_remove("targetCPUUtilizationPercentage") {
+    match spec.shift_remove(TARGET) {
         Some(utilization) => metrics.push(cpu(&utilization)),
         None if metrics.is_empty() => metrics.push(cpu(&json!(80))),
         None => {}
