@@ -5,6 +5,8 @@ use kubemu_admission::crd::Crd;
 use kubemu_admission::policy::Policy;
 use serde_json::{Value, json};
 
+use crate::apply::{self, Configuration, OnConflict, Writer};
+use crate::decode;
 use crate::meta;
 use crate::openapi;
 use crate::state::State;
@@ -20,7 +22,7 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
     if policy["status"]["observedGeneration"].as_i64() >= Some(generation) {
         return;
     }
-    let mut policy = Value::clone(policy);
+    let policy = Value::clone(policy);
     let definitions: Vec<&Crd> = state.definitions.values().map(|it| &**it).collect();
     let all: Vec<_> = state.registry.all().cloned().collect();
     let known: Vec<_> = all
@@ -36,6 +38,22 @@ pub(super) fn reconcile(state: &mut State, key: &Key) {
     if !warnings.is_empty() {
         status["typeChecking"]["expressionWarnings"] = warnings.into();
     }
-    meta::fields(&mut policy).insert("status".to_owned(), status);
-    state.put(bucket, policy);
+    let Some(resource) = state.stored_resource(bucket).cloned() else {
+        return;
+    };
+    let config = json!({"apiVersion": resource.api_version(), "kind": resource.kind,
+        "metadata": {"name": &*key.name}, "status": status});
+    let config = Configuration {
+        object: &config,
+        on_conflict: OnConflict::Force,
+    };
+    let writer = Writer {
+        manager: "validatingadmissionpolicy-status",
+        subresource: "status",
+        now: state.clock.now(),
+    };
+    if let Ok(mut policy) = apply::applied(&resource, Some(&policy), &config, &writer) {
+        decode::complete(&state.definitions, &resource, &mut policy);
+        state.put(bucket, policy);
+    }
 }
