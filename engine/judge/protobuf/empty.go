@@ -59,8 +59,6 @@ func collect(t reflect.Type, found map[string]empty) {
 		return
 	}
 	it := empty{Written: zero(t)}
-	delete(it.Written, "apiVersion")
-	delete(it.Written, "kind")
 	found[name] = it
 	it.Omitted = omitted(t, found)
 	sort.Strings(it.Omitted)
@@ -92,7 +90,7 @@ func omitted(t reflect.Type, found map[string]empty) []string {
 		collect(field.Type, found)
 		kind := field.Type.Kind()
 		whole := kind != reflect.Pointer && kind != reflect.Struct
-		if whole && strings.Contains(options, "omit") && tag != "apiVersion" && tag != "kind" {
+		if whole && strings.Contains(options, "omit") {
 			names = append(names, tag)
 		}
 	}

@@ -36,7 +36,7 @@ impl BuiltinKind for CustomResourceDefinition {
             .or_insert_with(|| json!({"strategy": "None"}));
         let names = meta::field(spec, "names");
         let kind = names.get("kind").and_then(Value::as_str);
-        if let Some(kind) = kind.map(str::to_owned) {
+        if let Some(kind) = kind.filter(|it| !it.is_empty()).map(str::to_owned) {
             names
                 .entry("singular")
                 .or_insert_with(|| kind.to_lowercase().into());

@@ -159,7 +159,10 @@ pub(in crate::kind) fn default_template(spec: &mut Fields) {
     if let Some(policy) = part(spec, "podFailurePolicy") {
         for rule in each(policy, "rules") {
             for pattern in each(rule, "onPodConditions") {
-                fill(pattern, "status", "True");
+                // It is written if empty, and so is empty if it was not sent.
+                if pattern.get("status").is_none_or(|it| *it == "") {
+                    pattern.insert("status".to_owned(), "True".into());
+                }
             }
         }
     }

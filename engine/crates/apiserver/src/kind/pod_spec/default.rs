@@ -9,14 +9,10 @@ use crate::meta;
 /// The fields of a JSON object.
 pub(in crate::kind) type Fields = Map<String, Value>;
 
-/// Sets a field that is absent or an empty string.
+/// Sets a field that is absent. An empty string that is left was sent for a field that Kubernetes
+/// distinguishes from an absent one.
 pub(in crate::kind) fn fill(fields: &mut Fields, name: &str, value: impl Into<Value>) {
-    let missing = match fields.get(name) {
-        None | Some(Value::Null) => true,
-        Some(Value::String(text)) => text.is_empty(),
-        Some(_) => false,
-    };
-    if missing {
+    if fields.get(name).is_none_or(Value::is_null) {
         fields.insert(name.to_owned(), value.into());
     }
 }

@@ -1,7 +1,9 @@
 //! Image references, parsed as container engines do (github.com/distribution/reference).
 
-/// The maximum length of a name with its host in bytes.
+/// The maximum length of a name without its host in bytes.
 const MAX_NAME_LENGTH: usize = 255;
+/// What precedes a name of Docker Hub that has only one component.
+const OFFICIAL: &str = "library/";
 /// The maximum length of a tag in bytes.
 const MAX_TAG_LENGTH: usize = 128;
 /// The separators in a path component.
@@ -22,12 +24,15 @@ pub(super) fn tag(image: &str) -> Option<&str> {
         Some((path, tag)) => (path, Some(tag)),
         None => (rest, None),
     };
-    let length = host.map_or(0, str::len) + path.len();
+    let on_hub = host.is_none_or(|it| it.ends_with("docker.io"));
+    let is_official = on_hub && !path.contains('/');
+    let prefix = if is_official { OFFICIAL } else { "" };
+    let length = prefix.len() + path.len();
     let is_valid = host.is_none_or(is_valid_host)
         && path.split('/').all(is_word)
         && tag.is_none_or(is_tag)
         && digest.is_none_or(is_digest)
-        && length < MAX_NAME_LENGTH;
+        && length <= MAX_NAME_LENGTH;
     // A hex digest without its algorithm is not a valid name.
     let is_bare_digest = host.is_none() && is_hexadecimal(named) && named.len() == 64;
     if !is_valid || is_bare_digest {
