@@ -278,7 +278,9 @@ pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), St
         let named = go_kind(api_version, kind);
         return Err(Status::bad_request(format!("invalid object type: {named}")));
     }
-    if !config["metadata"]["managedFields"].is_null() {
+    // What is no list of objects is reported with the other faults of the configuration.
+    let managers = config["metadata"]["managedFields"].as_array();
+    if managers.is_some_and(|all| all.iter().all(Value::is_object)) {
         return Err(Status::bad_request("metadata.managedFields must be nil"));
     }
     let wrong = check::check(config, Shape::of(resource));

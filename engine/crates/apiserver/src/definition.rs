@@ -109,7 +109,7 @@ pub(crate) fn begin_termination(definition: &mut Value, now: &str) {
         "lastTransitionTime": now,
         "reason": "InstanceDeletionPending",
         "message": "CustomResourceDefinition marked for deletion; CustomResource deletion \
-            will be triggered as soon as possible",
+            will begin soon",
     });
     let status = meta::field(meta::fields(definition), "status");
     let conditions = status.entry("conditions").or_insert(Value::Null);

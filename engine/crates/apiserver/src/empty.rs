@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::meta;
+use crate::openapi::definitions::OBJECT_META;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 
@@ -31,14 +32,18 @@ static TABLE: LazyLock<HashMap<String, Struct>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("../schema/empty.json")).unwrap_or_default()
 });
 
-/// Lists that are kept if empty, because their defaults are only set if the list is missing.
-const LISTS_KEPT_IF_EMPTY: [(&str, &str); 1] =
-    [("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies")];
+/// Lists that are kept if empty: their defaults are only set if the list is missing, or an empty one
+/// resets the managers.
+const LISTS_KEPT_IF_EMPTY: [(&str, &str); 2] = [
+    ("io.k8s.api.autoscaling.v2.HPAScalingRules", "policies"),
+    (OBJECT_META, "managedFields"),
+];
 
 /// Omits and adds empty fields as Kubernetes does. Does nothing to custom objects.
 pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
     match value {
         Value::Object(fields) => {
+            let shape = shape.schema_alternative().unwrap_or(shape);
             let definition = shape.definition().unwrap_or_default();
             if let Some(known) = TABLE.get(definition) {
                 fields.retain(|name, value| {
@@ -62,6 +67,32 @@ pub(crate) fn normalize(shape: Shape<'_>, value: &mut Value) {
         }
         Value::String(text) => normalize_instant(shape, text),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Replaces empty lists with null, as they are read back from protobuf, which cannot tell them from
+/// missing ones. Kubernetes stores in it all but custom objects, definitions and API services.
+pub(crate) fn lose_lists(shape: Shape<'_>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            let of_own_group = |it: &str| it.starts_with("io.k8s.api.");
+            if shape.definition().is_some_and(|it| !of_own_group(it)) {
+                return;
+            }
+            for (name, value) in fields {
+                lose_lists(shape.field(name), value);
+            }
+        }
+        Value::Array(items) if items.is_empty() && shape.kind() == Some("array") => {
+            *value = Value::Null;
+        }
+        Value::Array(items) => {
+            let shape = shape.items();
+            for item in items {
+                lose_lists(shape, item);
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 

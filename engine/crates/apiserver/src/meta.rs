@@ -47,13 +47,7 @@ pub(crate) fn has_finalizer(object: &Value, name: &str) -> bool {
 /// Removes empty lists and maps, as Kubernetes does: it decodes metadata into fields that are
 /// omitted if empty.
 pub(crate) fn drop_empty(object: &mut Value) {
-    let fields = [
-        "labels",
-        "annotations",
-        "finalizers",
-        "ownerReferences",
-        "managedFields",
-    ];
+    let fields = ["labels", "annotations", "finalizers", "ownerReferences"];
     for field in fields {
         let empty = match &object["metadata"][field] {
             Value::Object(map) => map.is_empty(),

@@ -32,6 +32,7 @@ pub(crate) fn prune(
 }
 
 /// The strict decoding errors so far.
+#[derive(Default)]
 struct Errors<'a> {
     /// The duplicate keys, by the path of the key after which they are reported.
     after: HashMap<&'a str, Vec<&'a Duplicate>>,
@@ -53,6 +54,13 @@ impl Errors<'_> {
 
 fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'_>) {
     if !shape.is_known() {
+        return;
+    }
+    if value.is_object()
+        && let Some(schema) = shape.schema_alternative()
+    {
+        // Go decodes it by a method of its type, which does not report unknown fields.
+        at(schema, value, path, &mut Errors::default());
         return;
     }
     match value {

@@ -65,6 +65,10 @@ impl BuiltinKind for DaemonSet {
         set_generation(object, generation(old) + i64::from(changed));
     }
 
+    fn prepare_subresource(&self, _: &str, object: &mut Value, old: &Value, _: &str) {
+        set_generation(object, generation(old));
+    }
+
     fn validate(&self, write: &Write<'_>) -> Vec<FieldError> {
         let mut errors = Errors::new();
         if write.is_spec_unchanged() {

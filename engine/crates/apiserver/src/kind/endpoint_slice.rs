@@ -55,10 +55,20 @@ impl BuiltinKind for EndpointSlice {
         for list in ["endpoints", "ports"] {
             fields.entry(list).or_insert(Value::Null);
         }
-        // Topology fields that this API version does not have are dropped.
         for endpoint in each(fields, "endpoints") {
-            endpoint.shift_remove("deprecatedTopology");
             endpoint.entry("conditions").or_insert_with(|| json!({}));
+        }
+    }
+
+    fn prepare_create(&self, object: &mut Value) {
+        drop_topology(object);
+    }
+
+    fn prepare_update(&self, object: &mut Value, old: &Value) {
+        // Kubernetes counts before it drops, and counts labels.
+        let labels = |it: &Value| it["metadata"]["labels"].clone();
+        if drop_topology(object) || labels(object) != labels(old) {
+            meta::set(object, "generation", meta::generation(old) + 1);
         }
     }
 
@@ -114,6 +124,15 @@ impl BuiltinKind for EndpointSlice {
             column::age(object, now),
         ]
     }
+}
+
+/// Drops a field of endpoints that this API version does not store. Returns whether there was one.
+fn drop_topology(object: &mut Value) -> bool {
+    let mut dropped = false;
+    for endpoint in each(meta::fields(object), "endpoints") {
+        dropped |= endpoint.shift_remove("deprecatedTopology").is_some();
+    }
+    dropped
 }
 
 fn ports(list: &Field<'_>, errors: &mut Errors) {

@@ -94,9 +94,6 @@ impl BuiltinKind for Node {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        if write.subresource == "status" {
-            return Vec::new();
-        }
         warnings(write.object)
     }
 

@@ -97,9 +97,6 @@ impl BuiltinKind for PersistentVolume {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        if write.subresource == "status" {
-            return Vec::new();
-        }
         warnings(write.object)
     }
 

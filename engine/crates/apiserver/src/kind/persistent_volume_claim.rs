@@ -112,9 +112,6 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 
     fn warnings(&self, write: &Write<'_>) -> Vec<String> {
-        if write.subresource == "status" {
-            return Vec::new();
-        }
         let mut found = Vec::new();
         let key = CLASS;
         if write.object["metadata"]["annotations"].get(key).is_some() {

@@ -124,6 +124,13 @@ impl<'a> Shape<'a> {
         Some(all.iter().map(|it| Self::new(Some(it))))
     }
 
+    /// The shape of an object whose field holds a schema of a definition or something else, such as
+    /// a boolean.
+    pub(crate) fn schema_alternative(&self) -> Option<Shape<'a>> {
+        self.alternatives()?
+            .find(|it| it.name() == Some("JSONSchemaProps"))
+    }
+
     /// The short name of the built-in definition, such as `PodSpec`.
     pub(crate) fn name(&self) -> Option<&'a str> {
         self.definition()?.rsplit('.').next()

@@ -54,7 +54,9 @@ pub(super) fn finish(
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let version = meta::version(&draft.object).to_owned();
-    meta::clear_system_fields(&mut draft.object);
+    if call.method == Method::POST {
+        meta::clear_system_fields(&mut draft.object);
+    }
     meta::clear(&mut draft.object, "resourceVersion");
     let mut target = target.clone();
     meta::name(&draft.object).clone_into(&mut target.name);

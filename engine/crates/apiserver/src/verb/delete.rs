@@ -188,9 +188,18 @@ pub(crate) fn delete_object(
         return Ok(Outcome::Pending(old));
     }
     let mut object = Value::clone(&old);
-    let propagation = options
-        .propagation
-        .or_else(|| default_propagation(&resource, &object));
+    let is_definition = bucket == state.buckets.definitions;
+    let propagation = if resource.storage == GroupResource::new("", "events") {
+        // They have no dependents to wait for or to orphan.
+        Some(Propagation::Background)
+    } else if is_definition && !meta::is_deleting(&object) {
+        // The first deletion is an update that begins the deletion of its objects.
+        None
+    } else {
+        options
+            .propagation
+            .or_else(|| default_propagation(&resource, &object))
+    };
     choose_finalizers(&mut object, propagation);
     set_deletion_timestamp(state, &resource, &mut object, options);
     let is_gone = is_finished(&object);

@@ -14,10 +14,12 @@ use crate::api_response::{ApiResponse, Content};
 use crate::authorization::{self, parameters};
 use crate::call::Call;
 use crate::decode;
+use crate::empty;
 use crate::kind::{Stored, Write};
 use crate::meta;
 use crate::nesting;
 use crate::note::Notes;
+use crate::openapi::shape::Shape;
 use crate::plugin::Attributes;
 use crate::resource::Resource;
 use crate::route::Target;
@@ -134,7 +136,9 @@ impl Draft {
             errors.extend(self.allocate(state, call, resource));
         }
         if errors.is_empty() {
-            if let Some(kind) = &resource.builtin {
+            if let Some(kind) = &resource.builtin
+                && target.subresource != "status"
+            {
                 let found = kind.warnings(&self.write(state, target));
                 self.warnings.extend(found);
             }
@@ -334,6 +338,9 @@ impl Draft {
         let created = self.old.is_none();
         let conversion = state.conversion(resource);
         let mut object = self.object;
+        if !resource.custom {
+            empty::lose_lists(Shape::of(resource), &mut object);
+        }
         // A status that was never written has its default in every read, but not in the
         // response to the create.
         let created_object = created
@@ -353,8 +360,14 @@ impl Draft {
         let stored = if call.query.dry_run {
             Arc::new(object)
         } else {
+            meta::clear(&mut object, "selfLink");
             let bucket = state.bucket(resource);
-            state.put_or_remove(bucket, object)
+            // What an apply creates may be marked as deleted; only a later write removes it.
+            if created {
+                state.put(bucket, object)
+            } else {
+                state.put_or_remove(bucket, object)
+            }
         };
         let change = state
             .store
