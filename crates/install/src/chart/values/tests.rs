@@ -4,9 +4,10 @@ use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{markdown, schema, table, text};
-use crate::chart;
+use super::{entries, markdown, schema, text};
+use crate::capacity_target::REFUSED_GROUPS;
 use crate::provider::PROVIDERS;
+use crate::{chart, controller};
 
 fn templates() -> String {
     let files = chart::files().unwrap();
@@ -62,10 +63,36 @@ fn the_schema_allows_the_values_that_templates_compare_with() {
 }
 
 #[test]
+fn what_the_manifests_have_is_the_default_of_the_chart_too() {
+    let values = default_values();
+    let network = controller::Network::default();
+    let shipped = json!({
+        "resources": controller::resources(),
+        "egressPorts": network.egress_ports,
+        "metricsNamespace": network.metrics_namespace,
+        "interval": crate::monitoring::Settings::default().interval,
+    });
+    let of_chart = json!({
+        "resources": values["resources"],
+        "egressPorts": values["networkPolicy"]["egressPorts"],
+        "metricsNamespace": values["networkPolicy"]["metricsNamespace"],
+        "interval": values["monitoring"]["interval"],
+    });
+    assert_eq!(of_chart, shipped);
+}
+
+#[test]
+fn the_groups_that_no_target_may_have_are_refused_by_the_schema_too() {
+    let place =
+        "/properties/capacity/properties/targets/items/anyOf/0/properties/group/not/enum";
+    let refused = schema().pointer(place).cloned();
+    assert_eq!(refused, Some(json!(REFUSED_GROUPS)));
+}
+
+#[test]
 fn templates_read_exactly_the_values_of_the_schema() {
     let read = values_read_by(&templates());
-    let known: BTreeSet<String> =
-        table::entries().into_iter().map(|it| it.path).collect();
+    let known: BTreeSet<String> = entries().into_iter().map(|it| it.path).collect();
     let is_read = |path: &String| {
         read.iter()
             .any(|it| it == path || path.starts_with(&format!("{it}.")))
@@ -84,7 +111,7 @@ fn templates_read_exactly_the_values_of_the_schema() {
 #[test]
 fn every_value_is_in_the_file_the_schema_and_the_readme() {
     let (shipped, schema, readme) = (default_values(), schema(), markdown());
-    for entry in table::entries() {
+    for entry in entries() {
         let pointer = format!("/{}", entry.path.replace('.', "/"));
         assert_eq!(shipped.pointer(&pointer), Some(&entry.default), "{pointer}");
         let place = format!("/properties{}", pointer.replace('/', "/properties/"));
