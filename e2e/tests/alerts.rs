@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fivespot_install::monitoring::{ALERTS, rules};
+use fivespot_install::monitoring::rules;
 use fivespot_testkit::{Cluster, instant, scheduled_machine};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -255,24 +255,39 @@ fn broken(alert: &str, minutes: u32) -> Vec<(&'static str, Vec<Option<f64>>)> {
     }
 }
 
+/// The names of all alerts.
+fn alerts() -> Vec<String> {
+    let rules = rules();
+    let rules = rules["groups"][0]["rules"].as_array().unwrap().iter();
+    rules
+        .map(|rule| rule["alert"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Each alert, and whether it fires at a minute.
+fn expected(
+    alerts: &[String],
+    minute: u32,
+    fires: impl Fn(&str) -> bool,
+) -> Vec<(u32, &str, bool)> {
+    let alerts = alerts.iter();
+    alerts
+        .map(|alert| (minute, alert.as_str(), fires(alert)))
+        .collect()
+}
+
 async fn each_alert_fires_for_what_it_is_about() {
     const MINUTES: u32 = 120;
-    let quiet: Vec<(u32, &str, bool)> = ALERTS
-        .iter()
-        .map(|alert| (MINUTES - 1, alert.name, false))
-        .collect();
+    let alerts = alerts();
+    let quiet = expected(&alerts, MINUTES - 1, |_| false);
     assert_eq!(judged(&well(MINUTES), &quiet).await, "");
-    for alert in ALERTS {
+    for alert in &alerts {
         let mut series = well(MINUTES);
-        for (name, values) in broken(alert.name, MINUTES) {
+        for (name, values) in broken(alert, MINUTES) {
             series.insert(name.to_owned(), values);
         }
-        // Only this alert fires.
-        let expected: Vec<(u32, &str, bool)> = ALERTS
-            .iter()
-            .map(|other| (MINUTES - 1, other.name, other.name == alert.name))
-            .collect();
-        assert_eq!(judged(&series, &expected).await, "", "{}", alert.name);
+        let only_this = expected(&alerts, MINUTES - 1, |other| other == alert);
+        assert_eq!(judged(&series, &only_this).await, "", "{alert}");
     }
 }
 
@@ -308,12 +323,8 @@ async fn a_bad_day_fires_the_alerts_that_name_its_causes() {
             values.push(Some(value));
         }
     }
-    let expected: Vec<(u32, &str, bool)> = ALERTS
-        .iter()
-        .map(|alert| {
-            let fires = ["FivespotMachinesUnready", "FivespotMachinesPending"];
-            (MINUTES - 1, alert.name, fires.contains(&alert.name))
-        })
-        .collect();
+    let named = ["FivespotMachinesUnready", "FivespotMachinesPending"];
+    let alerts = alerts();
+    let expected = expected(&alerts, MINUTES - 1, |alert| named.contains(&alert));
     assert_eq!(judged(&series, &expected).await, "");
 }

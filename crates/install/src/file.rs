@@ -219,7 +219,7 @@ pub fn monitoring(settings: &monitoring::Settings) -> Result<Vec<GeneratedFile>,
     }
     files.push(GeneratedFile {
         path: "monitoring/grafana/dashboard.json".to_owned(),
-        text: format!("{:#}\n", monitoring::dashboard()),
+        text: monitoring::DASHBOARD.to_owned(),
     });
     Ok(files)
 }

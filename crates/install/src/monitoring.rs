@@ -1,10 +1,8 @@
-//! The objects for Prometheus and Grafana: scrape configurations, alerts, and a dashboard.
+//! The objects for Prometheus and Grafana: scrape configurations, and the alerts and the dashboard,
+//! which are files in the formats of these programs.
 //!
 //! The metrics are those in the tables of the controller and the webhook. A test of the command
 //! line, which has access to both, fails for a name that is in neither.
-
-mod alert;
-mod dashboard;
 
 use std::collections::BTreeMap;
 
@@ -13,10 +11,15 @@ use serde_json::{Value, json};
 
 use crate::role::metadata;
 
-pub use alert::{ALERTS, Alert, rules};
-pub use dashboard::{PANELS, Panel, dashboard};
+/// The dashboard, as Grafana imports and exports it. Its data source is a variable.
+pub const DASHBOARD: &str = include_str!("monitoring/dashboard.json");
 
 const OPERATOR_API: &str = "monitoring.coreos.com/v1";
+
+/// The alerts as a Prometheus rule file. Cannot fail: the tests read the same text.
+pub fn rules() -> Value {
+    serde_saphyr::from_str(include_str!("monitoring/alerts.yaml")).unwrap_or_default()
+}
 
 /// The namespace of the metrics, and the scrape interval.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,7 +105,7 @@ impl Settings {
                 "namespace": self.namespace,
                 "labels": labels,
             },
-            "data": {"5spot.json": format!("{:#}\n", dashboard())},
+            "data": {"5spot.json": DASHBOARD},
         })
     }
 }

@@ -18,7 +18,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    use fivespot_install::monitoring::{ALERTS, PANELS};
+    use fivespot_install::monitoring::{DASHBOARD, rules};
+    use serde_json::Value;
 
     use super::page;
 
@@ -33,18 +34,26 @@ mod tests {
             .collect()
     }
 
+    /// The rules of a Prometheus rule file with one group.
+    fn alerts(rules: &Value) -> impl Iterator<Item = &Value> {
+        rules["groups"][0]["rules"].as_array().unwrap().iter()
+    }
+
     #[test]
     fn every_metric_of_an_alert_or_a_panel_is_on_the_page() {
         let page = page().text;
-        let alerts = ALERTS.iter().map(|alert| (alert.name, alert.expression));
-        let panels = PANELS.iter().flat_map(|panel| {
-            panel
-                .series
-                .iter()
-                .map(|series| (panel.title, series.expression))
+        let dashboard: Value = serde_json::from_str(DASHBOARD).unwrap();
+        let panels = dashboard["panels"].as_array().unwrap().iter();
+        let queries = panels.flat_map(|panel| {
+            let targets = panel["targets"].as_array().unwrap().iter();
+            targets.map(|target| (&panel["title"], &target["expr"]))
         });
+        let rules = rules();
+        let alerts = alerts(&rules).map(|alert| (&alert["alert"], &alert["expr"]));
         let mut count = 0;
-        for (title, expression) in alerts.chain(panels) {
+        for (title, expression) in alerts.chain(queries) {
+            let (title, expression) =
+                (title.as_str().unwrap(), expression.as_str().unwrap());
             let metric_names = metric_names(expression);
             assert!(
                 !metric_names.is_empty(),
@@ -94,12 +103,11 @@ mod tests {
         let anchors: BTreeSet<String> = titles
             .map(|title| title.to_lowercase().replace(' ', "-"))
             .collect();
-        for alert in ALERTS {
-            assert!(
-                anchors.contains(alert.anchor),
-                "{}: {anchors:?}",
-                alert.name
-            );
+        let page = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/docs/runbook.md#");
+        for alert in alerts(&rules()) {
+            let url = alert["annotations"]["runbook_url"].as_str().unwrap();
+            let anchor = url.strip_prefix(page).unwrap_or_default();
+            assert!(anchors.contains(anchor), "{alert}: {anchors:?}");
         }
     }
 
