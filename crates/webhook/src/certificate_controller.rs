@@ -12,12 +12,13 @@ use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::{Stream, StreamExt as _};
+use futures::StreamExt as _;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::Api;
-use kube::runtime::{WatchStreamExt as _, watcher};
+use kube::runtime::WatchStreamExt as _;
+use kube::runtime::watcher::watch_object;
 use kubemu_clock::Clock;
 
 use crate::certificate::Certificate;
@@ -116,9 +117,12 @@ impl CertificateController {
 
     /// Maintains both until dropped. Watches, and sleeps until the next step of the rotation.
     pub async fn run(self) -> Infallible {
-        let mut secrets = pin!(watch_object(self.secrets.clone(), &self.settings.secret));
+        let mut secrets = pin!(
+            watch_object(self.secrets.clone(), &self.settings.secret).default_backoff()
+        );
         let name = &self.settings.configuration;
-        let mut configurations = pin!(watch_object(self.configurations.clone(), name));
+        let mut configurations =
+            pin!(watch_object(self.configurations.clone(), name).default_backoff());
         let (mut secret, mut configuration) = (Observed::default(), Observed::default());
         loop {
             let due = self.reconcile(&mut secret, &mut configuration).await;
@@ -219,22 +223,4 @@ impl CertificateController {
             .with_state(|state| state.expiry = stored_certificates.expiry());
         Ok(())
     }
-}
-
-/// Watches one object: every change, and its absence.
-fn watch_object<K>(
-    api: Api<K>,
-    name: &str,
-) -> impl Stream<Item = watcher::Result<watcher::Event<K>>> + use<K>
-where
-    K: kube::Resource<DynamicType = ()>
-        + Clone
-        + std::fmt::Debug
-        + serde::de::DeserializeOwned
-        + Send
-        + 'static,
-{
-    let config = watcher::Config::default().fields(&format!("metadata.name={name}"));
-    let backoff = watcher::DefaultBackoff::default();
-    watcher::watcher(api, config).backoff(backoff)
 }
