@@ -1,7 +1,5 @@
 //! The filter for the machines shown and how they are shown, from the query of the URL.
 
-use std::fmt::Write as _;
-
 use fivespot_api::verdict::State;
 use fivespot_controller::Key;
 use fivespot_usage::Month;
@@ -255,34 +253,17 @@ impl Filter {
             ("zone", &self.zone),
             ("sort", &self.sort),
         ];
-        let mut query = String::new();
-        for (name, value) in parts.iter().filter(|(_, value)| !value.is_empty()) {
-            let mark = if query.is_empty() { '?' } else { '&' };
-            let _ = write!(query, "{mark}{name}={}", encoded(value));
+        let given = parts.into_iter().filter(|(_, value)| !value.is_empty());
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        for (name, value) in given {
+            let value: String = value.chars().take(MAX_VALUE_CHARS).collect();
+            query.append_pair(name, &value);
         }
-        query
-    }
-}
-
-/// Percent-encodes a query value.
-fn encoded(text: &str) -> String {
-    let mut encoded = String::new();
-    for byte in text
-        .chars()
-        .take(MAX_VALUE_CHARS)
-        .collect::<String>()
-        .bytes()
-    {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => {
-                encoded.push(char::from(byte));
-            }
-            other => {
-                let _ = write!(encoded, "%{other:02X}");
-            }
+        match query.finish() {
+            none if none.is_empty() => none,
+            pairs => format!("?{pairs}"),
         }
     }
-    encoded
 }
 
 #[cfg(test)]
@@ -297,7 +278,7 @@ mod tests {
             label: "team=ä".to_owned(),
             ..Filter::default()
         };
-        let query = "?q=desk%20%26%20%3Cb%3E&phase=Active&label=team%3D%C3%A4";
+        let query = "?q=desk+%26+%3Cb%3E&phase=Active&label=team%3D%C3%A4";
         assert_eq!(filter.query(), query);
         assert_eq!(filter.with_page(3).query(), format!("{query}&page=3"));
         assert_eq!(Filter::default().query(), "");

@@ -12,16 +12,13 @@ use fivespot_api::{
 use fivespot_controller::Key;
 use futures::StreamExt as _;
 use kube::Resource;
-use kube::api::DynamicObject;
 use kube::runtime::watcher::{Error, Event};
-use serde::de::DeserializeOwned;
 
-use crate::capacity::Capacity;
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::serve::Now;
-use crate::set::Set;
-use crate::state::State;
+use crate::state::{CAPACITIES, State};
+use crate::undecoded::Undecoded;
 
 /// How often the Lease of the operator is read. An operator that is gone is noticed by the time that
 /// passes, which no watch reports.
@@ -55,54 +52,77 @@ async fn objects(reader: &Reader, state: &State) {
     );
 }
 
+async fn machines(reader: &Reader, state: &State) {
+    let changes = reader.undecoded::<ScheduledMachine>();
+    let report = |name: Key, found: Option<_>| match found {
+        Some(found) => state.apply(Machine::of(found)),
+        None => state.delete(&name),
+    };
+    follow_objects(changes, report, |listed| match listed {
+        Ok(()) => state.set_listed(),
+        Err(error) => state.set_watch_error(error.to_string()),
+    })
+    .await;
+}
+
 async fn capacities(reader: &Reader, state: &State) {
     let changes = reader.undecoded::<ScheduledCapacity>();
-    follow_kind(Capacity::KINDS, changes, state, |name, found| {
-        state.change_capacity(&name, found.map(Capacity::of));
+    follow_kind(CAPACITIES, changes, state, |name, found| {
+        state.change_capacity(&name, found.map(Undecoded::decoded));
     })
     .await;
 }
 
 async fn sets(reader: &Reader, state: &State) {
     let changes = reader.undecoded::<ScheduledMachineSet>();
-    follow_kind(Set::KINDS, changes, state, |name, found| {
-        state.change_set(&name, found.map(Set::of));
+    follow_kind("ScheduledMachineSets", changes, state, |name, found| {
+        state.change_set(&name, found.map(Undecoded::decoded));
     })
     .await;
 }
 
+// An override or a calendar that cannot be decoded counts as none.
 async fn overrides(reader: &Reader, state: &State) {
-    let changes = reader.all::<ScheduleOverride>();
+    let changes = reader.undecoded::<ScheduleOverride>();
     follow_kind("ScheduleOverrides", changes, state, |name, found| {
-        let found = found.and_then(decoded);
+        let found = found.and_then(|found| found.decoded().ok());
         state.change_override(&name, found.map(Arc::new));
     })
     .await;
 }
 
 async fn calendars(reader: &Reader, state: &State) {
-    let changes = reader.all::<ScheduleCalendar>();
+    let changes = reader.undecoded::<ScheduleCalendar>();
     follow_kind("ScheduleCalendars", changes, state, |name, found| {
-        let found = found.and_then(decoded);
+        let found = found.and_then(|found| found.decoded().ok());
         let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
         state.change_calendar(&name, dates);
     })
     .await;
 }
 
-/// `None` for an object that cannot be decoded.
-fn decoded<T: DeserializeOwned>(object: DynamicObject) -> Option<T> {
-    serde_json::from_value(serde_json::to_value(object).ok()?).ok()
-}
-
-/// Calls `report` with each object of a watch, and with `None` for each deleted object. If the
-/// cluster does not serve the kind, the pages are shown without it. If it cannot be read for
-/// another reason, the pages show the error.
-async fn follow_kind<K: Resource>(
+/// Follows a kind without which the pages are shown too. If it cannot be read although the cluster
+/// serves it, the pages show the error.
+async fn follow_kind<K: Resource<DynamicType = ()>>(
     kind: &'static str,
     changes: impl ObjectWatch<K>,
     state: &State,
     report: impl Fn(Key, Option<K>),
+) {
+    follow_objects(changes, report, |listed| match listed {
+        Ok(()) => state.set_readable(kind),
+        Err(error) if is_not_served(&error) => {}
+        Err(error) => state.set_unreadable(kind, error.to_string()),
+    })
+    .await;
+}
+
+/// Calls `report` with each object of a watch, and with `None` for each deleted object; and `listed`
+/// after each list, and with the error of a watch that ended.
+async fn follow_objects<K: Resource<DynamicType = ()>>(
+    changes: impl ObjectWatch<K>,
+    report: impl Fn(Key, Option<K>),
+    listed: impl Fn(Result<(), Error>),
 ) {
     let mut changes = pin!(changes);
     let mut known = BTreeSet::new();
@@ -122,7 +142,7 @@ async fn follow_kind<K: Resource>(
                     known.remove(&gone);
                     report(gone, None);
                 }
-                state.set_readable(kind);
+                listed(Ok(()));
             }
             Ok(Event::Delete(object)) => {
                 let name = key(object.meta());
@@ -130,10 +150,8 @@ async fn follow_kind<K: Resource>(
                 report(name, None);
             }
             Err(error) => {
-                tracing::debug!(%error, kind, "a watch ended");
-                if !is_not_served(&error) {
-                    state.set_unreadable(kind, error.to_string());
-                }
+                tracing::debug!(%error, kind = %K::kind(&()), "a watch ended");
+                listed(Err(error));
             }
         }
     }
@@ -142,30 +160,6 @@ async fn follow_kind<K: Resource>(
 /// Whether the server does not serve the kind, as in an older installation or without 5-Spot.
 fn is_not_served(error: &Error) -> bool {
     matches!(error, Error::InitialListFailed(kube::Error::Api(status)) if status.code == 404)
-}
-
-async fn machines(reader: &Reader, state: &State) {
-    let mut changes = pin!(reader.undecoded::<ScheduledMachine>());
-    let mut listed = BTreeSet::new();
-    while let Some(change) = changes.next().await {
-        match change {
-            Ok(Event::Init) => listed.clear(),
-            Ok(Event::InitApply(object)) => {
-                let machine = Machine::of(object);
-                listed.insert(machine.name.clone());
-                state.apply(machine);
-            }
-            Ok(Event::InitDone) => state.retain_listed(&std::mem::take(&mut listed)),
-            Ok(Event::Apply(object)) => state.apply(Machine::of(object)),
-            Ok(Event::Delete(object)) => {
-                state.delete(&key(object.meta()));
-            }
-            Err(error) => {
-                tracing::debug!(%error, "a watch of ScheduledMachines ended");
-                state.set_watch_error(error.to_string());
-            }
-        }
-    }
 }
 
 async fn events(reader: &Reader, state: &State) {

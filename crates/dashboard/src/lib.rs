@@ -17,7 +17,6 @@
 
 mod access;
 mod asset;
-mod capacity;
 mod filter;
 mod follow;
 mod live;
@@ -28,7 +27,6 @@ mod route;
 mod schedule_inputs;
 pub mod schedule_text;
 mod serve;
-mod set;
 pub mod shutdown;
 mod state;
 #[cfg(test)]

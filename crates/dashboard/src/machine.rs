@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use crate::schedule_inputs::ScheduleInputs;
 use crate::schedule_text;
-use crate::undecoded::UndecodedMachine;
+use crate::undecoded::Undecoded;
 
 /// The largest number of characters of a text that are kept.
 const MAX_TEXT_CHARS: usize = 300;
@@ -121,8 +121,8 @@ impl PhaseHistory {
 impl Machine {
     /// Reads an object. An object that cannot be decoded has the error as its message.
     /// [`Machine::with_inputs`] sets its schedule.
-    pub(crate) fn of(undecoded: UndecodedMachine) -> Self {
-        let UndecodedMachine {
+    pub(crate) fn of(undecoded: Undecoded<ScheduledMachine>) -> Self {
+        let Undecoded {
             metadata,
             spec,
             status,

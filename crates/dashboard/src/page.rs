@@ -168,22 +168,22 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
                 }
             }
         }
-        @if !snapshot.omitted.is_empty() {
+        @if !snapshot.machines.omitted.is_empty() {
             p.notice {
-                @match snapshot.omitted.len() {
+                @match snapshot.machines.omitted.len() {
                     1 => "1 more machine is not shown",
                     several => { (several) " more machines are not shown" },
                 }
                 ": there are too many."
             }
         }
-        @if !snapshot.omitted_capacities.is_empty() {
+        @if !snapshot.capacities.omitted.is_empty() {
             p.notice { "More capacities are not shown: there are too many." }
         }
         @if !snapshot.is_listed && snapshot.watch_error.is_none() {
             p.soft {
                 "Reading the cluster"
-                @if !snapshot.machines.is_empty() { ": " (machines(snapshot.machines.len())) " so far" }
+                @if !snapshot.machines.all.is_empty() { ": " (machines(snapshot.machines.all.len())) " so far" }
                 "…"
             }
         }
@@ -194,7 +194,7 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
 fn own_lease_of_capacities(snapshot: &Snapshot) -> Option<&Lease> {
     let own = snapshot.capacity_lease.as_ref();
     own.filter(|_| {
-        !snapshot.capacities.is_empty() && snapshot.capacity_lease != snapshot.lease
+        !snapshot.capacities.all.is_empty() && snapshot.capacity_lease != snapshot.lease
     })
 }
 
@@ -217,6 +217,7 @@ pub(crate) struct JudgedMachine {
 pub(crate) fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedMachine> {
     let mut all: Vec<JudgedMachine> = snapshot
         .machines
+        .all
         .values()
         .map(|machine| JudgedMachine {
             machine: machine.clone(),

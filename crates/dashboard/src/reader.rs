@@ -195,37 +195,24 @@ impl Reader {
             + Send
             + 'static,
     {
-        let client = self.options.client.clone();
-        let api: Api<Undecoded<K>> = match &self.namespace {
-            Some(namespace) => Api::namespaced(client, namespace),
-            None => Api::all(client),
-        };
-        watcher(api, Config::default()).default_backoff()
-    }
-
-    /// Watches the objects of a kind. The watch is retried with backoff after an error.
-    pub(crate) fn all<K: Resource<DynamicType = ()>>(
-        &self,
-    ) -> impl ObjectWatch<DynamicObject> + use<K> {
-        let resource = ApiResource::erase::<K>(&());
-        let client = self.options.client.clone();
-        let api: Api<DynamicObject> = match &self.namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
-            None => Api::all_with(client, &resource),
-        };
-        watcher(api, Config::default()).default_backoff()
+        watcher(self.api(), Config::default()).default_backoff()
     }
 
     /// Watches the Events about ScheduledMachines.
-    pub(crate) fn events(
-        &self,
-    ) -> impl Stream<Item = watcher::Result<watcher::Event<Event>>> + use<> {
+    pub(crate) fn events(&self) -> impl ObjectWatch<Event> + use<> {
+        watcher(self.api(), Config::default().fields(MACHINE_EVENTS)).default_backoff()
+    }
+
+    /// The objects of a kind, in the namespace that is shown or in all.
+    fn api<K>(&self) -> Api<K>
+    where
+        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
+    {
         let client = self.options.client.clone();
-        let api: Api<Event> = match &self.namespace {
+        match &self.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
-        };
-        watcher(api, Config::default().fields(MACHINE_EVENTS)).default_backoff()
+        }
     }
 
     /// The Events about one ScheduledMachine, the oldest first.

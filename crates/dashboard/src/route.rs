@@ -11,10 +11,12 @@ use axum::middleware::{self, Next};
 use axum::response::{Html, IntoResponse as _, Redirect, Response};
 use axum::routing::get;
 use fivespot_controller::Key;
+use jiff::Timestamp;
 
 use crate::filter::Filter;
 use crate::page::{self, CurrentPage};
 use crate::serve::Shared;
+use crate::state::Snapshot;
 use crate::{asset, live};
 
 /// The headers of every response. Scripts and styles are only loaded from this server, never
@@ -109,52 +111,40 @@ async fn guard(
     response
 }
 
-async fn week(
-    State(shared): State<Arc<Shared>>,
-    Query(filter): Query<Filter>,
-    headers: HeaderMap,
+/// What a request for a page has.
+type PageRequest = (State<Arc<Shared>>, Query<Filter>, HeaderMap);
+
+async fn week(request: PageRequest) -> Html<String> {
+    page_of_fleet(CurrentPage::Week, request, page::week::body).await
+}
+
+async fn list(request: PageRequest) -> Html<String> {
+    page_of_fleet(CurrentPage::Machines, request, page::list::body).await
+}
+
+async fn capacities(request: PageRequest) -> Html<String> {
+    page_of_fleet(CurrentPage::Capacities, request, page::capacities::body).await
+}
+
+async fn savings(request: PageRequest) -> Html<String> {
+    let State(shared) = request.0.clone();
+    page_of_fleet(CurrentPage::Savings, request, |snapshot, filter, now| {
+        let report = page::savings::report(snapshot, filter, shared.rates.as_ref(), now);
+        page::savings::body(snapshot, filter, &report, now)
+    })
+    .await
+}
+
+async fn page_of_fleet(
+    current_page: CurrentPage,
+    (State(shared), Query(filter), headers): PageRequest,
+    body: impl FnOnce(&Snapshot, &Filter, Timestamp) -> page::Body,
 ) -> Html<String> {
     shared.wait_for_first_list().await;
     let now = (shared.now)().await;
     let filter = with_width(filter, &headers);
-    let body = page::week::body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, CurrentPage::Week, &filter, body)
-}
-
-async fn list(
-    State(shared): State<Arc<Shared>>,
-    Query(filter): Query<Filter>,
-    headers: HeaderMap,
-) -> Html<String> {
-    shared.wait_for_first_list().await;
-    let now = (shared.now)().await;
-    let body = page::list::body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, CurrentPage::Machines, &filter, body)
-}
-
-async fn capacities(
-    State(shared): State<Arc<Shared>>,
-    Query(filter): Query<Filter>,
-    headers: HeaderMap,
-) -> Html<String> {
-    shared.wait_for_first_list().await;
-    let now = (shared.now)().await;
-    let body = page::capacities::body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, CurrentPage::Capacities, &filter, body)
-}
-
-async fn savings(
-    State(shared): State<Arc<Shared>>,
-    Query(filter): Query<Filter>,
-    headers: HeaderMap,
-) -> Html<String> {
-    shared.wait_for_first_list().await;
-    let now = (shared.now)().await;
-    let snapshot = shared.state.snapshot();
-    let report = page::savings::report(&snapshot, &filter, shared.rates.as_ref(), now);
-    let filter = with_width(filter, &headers);
-    let body = page::savings::body(&snapshot, &filter, &report, now);
-    render(&shared, &headers, CurrentPage::Savings, &filter, body)
+    let body = body(&shared.state.snapshot(), &filter, now);
+    render(&shared, &headers, current_page, &filter, body)
 }
 
 async fn savings_csv(

@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_api::ScheduleOverride;
 use fivespot_api::verdict::{Lease, Verdict};
+use fivespot_api::{ScheduleOverride, ScheduledCapacity, ScheduledMachineSet};
 use fivespot_controller::Key;
 use fivespot_schedule::Dates;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
-use crate::capacity::Capacity;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
 use crate::schedule_inputs::ScheduleInputs;
-use crate::set::Set;
+use crate::undecoded::Decoded;
 
-/// The largest number of machines, of capacities and of sets that are kept. More are counted and not shown.
-const MAX_MACHINES: usize = 20_000;
+/// The largest number of objects of one kind that are kept. More are counted and not shown.
+const MAX_OBJECTS: usize = 20_000;
+
+/// The name in notices of the kind ScheduledCapacity.
+pub(crate) const CAPACITIES: &str = "ScheduledCapacities";
 
 /// The state of the fleet. Subscribers are notified when it changes.
 #[derive(Debug)]
@@ -29,26 +31,61 @@ pub(crate) struct State {
 /// The state at one instant.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Snapshot {
-    pub(crate) machines: BTreeMap<Key, Arc<Machine>>,
+    pub(crate) machines: Objects<Machine>,
     pub(crate) phases: BTreeMap<Key, Arc<PhaseHistory>>,
     pub(crate) schedule_inputs: ScheduleInputs,
-    /// Whether the first list is complete.
+    /// Whether the first list of machines is complete.
     pub(crate) is_listed: bool,
-    /// The machines beyond the limit.
-    pub(crate) omitted: BTreeSet<Key>,
     /// Why the cluster cannot be read at present.
     pub(crate) watch_error: Option<String>,
     /// Whether an operator holds its Lease; `None` before the first read.
     pub(crate) lease: Option<Lease>,
-    pub(crate) capacities: BTreeMap<Key, Arc<Capacity>>,
-    /// The capacities beyond the limit.
-    pub(crate) omitted_capacities: BTreeSet<Key>,
-    /// The sets of machines, as many as are kept.
-    pub(crate) sets: BTreeMap<Key, Arc<Set>>,
+    pub(crate) capacities: Objects<Decoded<ScheduledCapacity>>,
+    /// The sets of machines.
+    pub(crate) sets: Objects<Decoded<ScheduledMachineSet>>,
     /// Whether what reconciles capacities holds its Lease; `None` before the first read.
     pub(crate) capacity_lease: Option<Lease>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
     pub(crate) unreadable: BTreeMap<&'static str, String>,
+}
+
+/// The objects of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Objects<T> {
+    /// Those that are kept.
+    pub(crate) all: BTreeMap<Key, Arc<T>>,
+    /// Those beyond the limit.
+    pub(crate) omitted: BTreeSet<Key>,
+}
+
+impl<T> Default for Objects<T> {
+    fn default() -> Self {
+        Self {
+            all: BTreeMap::new(),
+            omitted: BTreeSet::new(),
+        }
+    }
+}
+
+impl<T> Objects<T> {
+    /// Applies a changed or deleted object.
+    fn change(&mut self, name: &Key, new: Option<T>) {
+        let is_kept = self.all.contains_key(name) || self.all.len() < MAX_OBJECTS;
+        match new {
+            Some(new) if is_kept => {
+                self.omitted.remove(name);
+                self.all.insert(name.clone(), Arc::new(new));
+            }
+            Some(_) if self.omitted.len() < MAX_OBJECTS => {
+                self.omitted.insert(name.clone());
+            }
+            Some(_) => {}
+            None => {
+                self.all.remove(name);
+                self.omitted.remove(name);
+            }
+        }
+    }
 }
 
 impl Snapshot {
@@ -66,7 +103,7 @@ impl Snapshot {
         changed: &Key,
         is_affected: impl Fn(&Machine) -> bool,
     ) {
-        let machines = self.machines.iter_mut();
+        let machines = self.machines.all.iter_mut();
         for (name, machine) in machines {
             if name.namespace == changed.namespace && is_affected(machine) {
                 *machine =
@@ -95,107 +132,74 @@ impl State {
         current.is_listed || current.watch_error.is_some()
     }
 
-    /// A receiver that is notified when the state changes.
+    /// The version, which changes with the state.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.version.subscribe()
     }
 
+    /// Applies a new or changed machine.
     pub(crate) fn apply(&self, machine: Machine) {
-        let mut current = self.lock();
-        let machine = machine.with_inputs(&current.schedule_inputs);
-        let is_known = current.machines.contains_key(&machine.name);
-        if is_known || current.machines.len() < MAX_MACHINES {
-            current
-                .machines
-                .insert(machine.name.clone(), Arc::new(machine));
-        } else if current.omitted.len() < MAX_MACHINES {
-            current.omitted.insert(machine.name);
-        }
-        drop(current);
-        self.notify();
+        self.change(|current| {
+            let machine = machine.with_inputs(&current.schedule_inputs);
+            let name = machine.name.clone();
+            current.machines.change(&name, Some(machine));
+        });
+    }
+
+    /// Removes a deleted machine.
+    pub(crate) fn delete(&self, name: &Key) {
+        self.change(|current| {
+            current.machines.change(name, None);
+            current.phases.remove(name);
+        });
     }
 
     /// Applies a changed or deleted override, and recomputes the schedules of the machines that
     /// it targets, and of those of an override that is considered because of it or no longer.
     pub(crate) fn change_override(&self, name: &Key, new: Option<Arc<ScheduleOverride>>) {
-        let mut current = self.lock();
-        let changed = current.schedule_inputs.change_override(name, new);
-        current.update_schedules(name, |machine| {
-            let mut changed = changed.iter();
-            changed.any(|it| it.is_about(&machine.name.name, &machine.labels))
+        self.change(|current| {
+            let changed = current.schedule_inputs.change_override(name, new);
+            current.update_schedules(name, |machine| {
+                let mut changed = changed.iter();
+                changed.any(|it| it.is_about(&machine.name.name, &machine.labels))
+            });
         });
-        drop(current);
-        self.notify();
     }
 
     /// Applies a changed or deleted calendar, and recomputes the schedules that refer to it.
     pub(crate) fn change_calendar(&self, name: &Key, new: Option<Dates>) {
-        let mut current = self.lock();
-        current.schedule_inputs.change_calendar(name, new);
-        current.update_schedules(name, |machine| machine.refers_to(&name.name));
-        drop(current);
-        self.notify();
+        self.change(|current| {
+            current.schedule_inputs.change_calendar(name, new);
+            current.update_schedules(name, |machine| machine.refers_to(&name.name));
+        });
     }
 
     /// Applies a changed or deleted capacity.
-    pub(crate) fn change_capacity(&self, name: &Key, new: Option<Capacity>) {
-        let mut current = self.lock();
-        let is_kept = current.capacities.contains_key(name)
-            || current.capacities.len() < MAX_MACHINES;
-        match new {
-            None => {
-                current.capacities.remove(name);
-                current.omitted_capacities.remove(name);
-            }
-            Some(new) if is_kept => {
-                current.omitted_capacities.remove(name);
-                current.capacities.insert(name.clone(), Arc::new(new));
-            }
-            Some(_) => {
-                if current.omitted_capacities.len() < MAX_MACHINES {
-                    current.omitted_capacities.insert(name.clone());
-                }
-            }
-        }
-        drop(current);
-        self.notify();
+    pub(crate) fn change_capacity(
+        &self,
+        name: &Key,
+        new: Option<Decoded<ScheduledCapacity>>,
+    ) {
+        self.change(|current| current.capacities.change(name, new));
     }
 
     /// Applies a changed or deleted set.
-    pub(crate) fn change_set(&self, name: &Key, new: Option<Set>) {
-        let mut current = self.lock();
-        let is_kept =
-            current.sets.contains_key(name) || current.sets.len() < MAX_MACHINES;
-        match new {
-            None => drop(current.sets.remove(name)),
-            Some(new) if is_kept => {
-                current.sets.insert(name.clone(), Arc::new(new));
-            }
-            Some(_) => {}
-        }
-        drop(current);
-        self.notify();
+    pub(crate) fn change_set(
+        &self,
+        name: &Key,
+        new: Option<Decoded<ScheduledMachineSet>>,
+    ) {
+        self.change(|current| current.sets.change(name, new));
     }
 
-    pub(crate) fn delete(&self, name: &Key) {
-        let mut current = self.lock();
-        current.machines.remove(name);
-        current.phases.remove(name);
-        current.omitted.remove(name);
-        drop(current);
-        self.notify();
-    }
-
-    /// A list is complete: machines that are not in it are removed.
-    pub(crate) fn retain_listed(&self, listed: &BTreeSet<Key>) {
-        let mut current = self.lock();
-        current.machines.retain(|name, _| listed.contains(name));
-        current.phases.retain(|name, _| listed.contains(name));
-        current.omitted.retain(|name| listed.contains(name));
-        current.is_listed = true;
-        current.watch_error = None;
-        drop(current);
-        self.notify();
+    /// A list of machines is complete: what Events said about others is dropped.
+    pub(crate) fn set_listed(&self) {
+        self.change(|current| {
+            let machines = &current.machines.all;
+            current.phases.retain(|name, _| machines.contains_key(name));
+            current.is_listed = true;
+            current.watch_error = None;
+        });
     }
 
     /// Records the phase that an Event reports. Events without a phase and Events of machines that
@@ -204,10 +208,10 @@ impl State {
         let Some(phase) = event.phase() else { return };
         let mut current = self.lock();
         // Events may be listed before the machines are.
-        if current.is_listed && !current.machines.contains_key(name) {
+        if current.is_listed && !current.machines.all.contains_key(name) {
             return;
         }
-        if current.phases.len() < MAX_MACHINES || current.phases.contains_key(name) {
+        if current.phases.len() < MAX_OBJECTS || current.phases.contains_key(name) {
             let phases = current.phases.entry(name.clone()).or_default();
             Arc::make_mut(phases).add(event.at, phase);
         }
@@ -217,8 +221,7 @@ impl State {
 
     /// Records that the cluster cannot be read at present.
     pub(crate) fn set_watch_error(&self, why: String) {
-        self.lock().watch_error = Some(why);
-        self.notify();
+        self.change(|current| current.watch_error = Some(why));
     }
 
     /// Records that a kind other than ScheduledMachine cannot be read at present.
@@ -231,24 +234,12 @@ impl State {
 
     /// Records whether an operator holds its Lease.
     pub(crate) fn set_lease(&self, lease: Lease) {
-        let changed = Some(lease);
-        let mut current = self.lock();
-        if current.lease != changed {
-            current.lease = changed;
-            drop(current);
-            self.notify();
-        }
+        self.set(|current| &mut current.lease, Some(lease));
     }
 
     /// Records whether what reconciles capacities holds its Lease.
     pub(crate) fn set_capacity_lease(&self, lease: Lease) {
-        let changed = Some(lease);
-        let mut current = self.lock();
-        if current.capacity_lease != changed {
-            current.capacity_lease = changed;
-            drop(current);
-            self.notify();
-        }
+        self.set(|current| &mut current.capacity_lease, Some(lease));
     }
 
     /// Records that all objects of a kind have been read.
@@ -256,6 +247,22 @@ impl State {
         if self.lock().unreadable.remove(kind).is_some() {
             self.notify();
         }
+    }
+
+    /// Sets a field, which is a change only if it had another value.
+    fn set<T: PartialEq>(&self, field: fn(&mut Snapshot) -> &mut T, new: T) {
+        let mut current = self.lock();
+        let field = field(&mut current);
+        if *field != new {
+            *field = new;
+            drop(current);
+            self.notify();
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Snapshot)) {
+        change(&mut self.lock());
+        self.notify();
     }
 
     fn notify(&self) {

@@ -28,7 +28,7 @@ use crate::reader::{EventRecord, Reader, read_only};
 use crate::schedule_inputs::ScheduleInputs;
 use crate::serve::{Audience, Dashboard, Options};
 use crate::state::State;
-use crate::undecoded::UndecodedMachine;
+use crate::undecoded::Undecoded;
 use crate::{page, shutdown};
 
 fn at(text: &str) -> Timestamp {
@@ -252,7 +252,7 @@ fn machines_in(phase: &Value, count: usize) -> State {
         let name = format!("desk-{number:03}");
         state.apply(machine(&name, json!({"phase": phase})));
     }
-    state.retain_listed(&state.snapshot().machines.into_keys().collect());
+    state.set_listed();
     state
 }
 
@@ -524,7 +524,7 @@ fn a_killed_machine_is_not_drawn_as_wanted() {
     let planned = |object: &Value| {
         let state = State::new();
         state.apply(Machine::of(serde_json::from_value(object.clone()).unwrap()));
-        let machines = state.snapshot().machines;
+        let machines = state.snapshot().machines.all;
         machines.values().next().unwrap().planned(from, to)
     };
     assert!(!planned(&killed).is_empty());
@@ -582,7 +582,7 @@ fn machines_beyond_the_limit_are_counted() {
     let name = |number: usize| Key::new("team-a", format!("more-{number}"));
     let notice = |count: usize| {
         let mut snapshot = state.snapshot();
-        snapshot.omitted = (0..count).map(name).collect();
+        snapshot.machines.omitted = (0..count).map(name).collect();
         page::notices(&snapshot, &jiff::tz::TimeZone::UTC).into_string()
     };
     assert!(
@@ -793,7 +793,7 @@ fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     let (from, to) = (at("2026-03-05T00:00:00Z"), at("2026-03-07T00:00:00Z"));
     let planned = || {
         let snapshot = state.snapshot();
-        let machine = snapshot.machines.values().next().unwrap();
+        let machine = snapshot.machines.all.values().next().unwrap();
         let spans = machine.planned(from, to);
         spans
             .iter()
@@ -839,7 +839,7 @@ fn late(name: &str, machine: &str, created: Timestamp) -> Arc<ScheduleOverride> 
 /// The names of the machines that run from 18:00 to 19:00 because of an override.
 fn running_late(state: &State) -> Vec<String> {
     let (from, to) = (at("2026-03-06T18:00:00Z"), at("2026-03-06T19:00:00Z"));
-    let all = state.snapshot().machines.into_values();
+    let all = state.snapshot().machines.all.into_values();
     all.filter(|machine| {
         let mut spans = machine.planned(from, to).into_iter();
         spans.any(|span| span.kind == Kind::OverrideRun)
@@ -856,6 +856,7 @@ fn an_override_that_the_operator_does_not_consider_changes_no_schedule() {
     let target = state
         .snapshot()
         .machines
+        .all
         .keys()
         .next()
         .unwrap()
@@ -900,7 +901,14 @@ fn an_override_recomputes_only_the_machines_that_it_targets() {
     for name in ["desk-1", "desk-2", "desk-3"] {
         state.apply(machine(name, json!({})));
     }
-    let all = || state.snapshot().machines.into_values().collect::<Vec<_>>();
+    let all = || {
+        state
+            .snapshot()
+            .machines
+            .all
+            .into_values()
+            .collect::<Vec<_>>()
+    };
     let before = all();
     let name = Key::new("team-a", "late");
     let about = |target: &str| Some(late("late", target, at("2026-03-06T12:00:00Z")));
@@ -993,7 +1001,7 @@ fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
         "{}",
         shown()
     );
-    state.retain_listed(&state.snapshot().machines.into_keys().collect());
+    state.set_listed();
     assert!(!shown().contains("Reading the cluster"), "{}", shown());
 }
 
@@ -1002,7 +1010,7 @@ fn metadata_that_the_pages_do_not_need_is_dropped() {
     let mut object = object("desk-1", json!({}));
     object["metadata"]["managedFields"] = json!([{"manager": "kubectl"}]);
     object["metadata"]["resourceVersion"] = json!("7");
-    let listed: UndecodedMachine = serde_json::from_value(object).unwrap();
+    let listed: Undecoded<ScheduledMachine> = serde_json::from_value(object).unwrap();
     assert_eq!(listed.metadata.managed_fields, None);
     assert_eq!(listed.metadata.resource_version.as_deref(), Some("7"));
     assert_eq!(listed.metadata.name.as_deref(), Some("desk-1"));

@@ -4,13 +4,12 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
 
-use fivespot_api::{ScheduledCapacity, ScheduledMachine, ScheduledMachineSet};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{
     FieldsV1, ManagedFieldsEntry, Time,
 };
 use kube::Resource;
 use kube::api::ObjectMeta;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
@@ -32,14 +31,22 @@ pub(crate) struct Undecoded<K> {
     kind: PhantomData<K>,
 }
 
-/// A ScheduledMachine.
-pub(crate) type UndecodedMachine = Undecoded<ScheduledMachine>;
+/// An object; or why it cannot be decoded.
+pub(crate) type Decoded<K> = Result<K, String>;
 
-/// A ScheduledMachineSet.
-pub(crate) type UndecodedSet = Undecoded<ScheduledMachineSet>;
-
-/// A ScheduledCapacity.
-pub(crate) type UndecodedCapacity = Undecoded<ScheduledCapacity>;
+impl<K: DeserializeOwned> Undecoded<K> {
+    /// Decodes the object.
+    pub(crate) fn decoded(self) -> Decoded<K> {
+        let Self {
+            metadata,
+            spec,
+            status,
+            ..
+        } = self;
+        let object = json!({"metadata": metadata, "spec": spec, "status": status});
+        serde_json::from_value(object).map_err(|error| error.to_string())
+    }
+}
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

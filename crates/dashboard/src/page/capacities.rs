@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use fivespot_api::CapacityPhase;
+use fivespot_api::verdict::capacity::verdict;
 use fivespot_api::verdict::{Lease, Verdict};
+use fivespot_api::{CapacityPhase, ScheduledCapacity};
 use fivespot_controller::Key;
 use fivespot_drawing::most_frequent_zone;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
-use crate::capacity::Capacity;
 use crate::filter::Filter;
 use crate::page::{self, Body};
-use crate::state::Snapshot;
+use crate::state::{CAPACITIES, Snapshot};
+use crate::undecoded::Decoded;
 
 /// The path of the page, from the other lists.
 const PATH: &str = "capacities";
@@ -31,20 +32,30 @@ const HEADS: [&str; 7] = [
 /// A capacity with the verdict about it.
 struct JudgedCapacity {
     name: Key,
-    capacity: Arc<Capacity>,
+    object: Arc<Decoded<ScheduledCapacity>>,
     verdict: Verdict,
+}
+
+impl JudgedCapacity {
+    /// The object, if it can be decoded.
+    fn object(&self) -> Option<&ScheduledCapacity> {
+        Result::as_ref(&self.object).ok()
+    }
 }
 
 /// All capacities: those to look at first at the beginning, then by namespace and name. Before the
 /// Lease was read, a controller is assumed.
 fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
     let lease = snapshot.capacity_lease.as_ref().unwrap_or(&Lease::Held);
-    let all = snapshot.capacities.iter();
+    let all = snapshot.capacities.all.iter();
     let mut all: Vec<JudgedCapacity> = all
-        .map(|(name, capacity)| JudgedCapacity {
+        .map(|(name, object)| JudgedCapacity {
             name: name.clone(),
-            capacity: capacity.clone(),
-            verdict: capacity.verdict(lease, now),
+            object: object.clone(),
+            verdict: match &**object {
+                Ok(object) => verdict(object, lease, now),
+                Err(error) => Verdict::undecoded(error),
+            },
         })
         .collect();
     // The sort is stable, and the capacities are ordered by name.
@@ -55,7 +66,7 @@ fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
 /// The page of capacities.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
     let all = judged(snapshot, now);
-    let objects = all.iter().filter_map(|it| it.capacity.object());
+    let objects = all.iter().filter_map(JudgedCapacity::object);
     let zones = objects.map(|it| it.spec.schedule.timezone.as_str());
     let zone = filter.zone_or(most_frequent_zone(zones));
     let admitted =
@@ -71,7 +82,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
             (page::notices(snapshot, &zone))
             (counts(filter, &all))
             @if capacities.is_empty() {
-                @if snapshot.is_listed && !snapshot.unreadable.contains_key(Capacity::KINDS) {
+                @if snapshot.is_listed && !snapshot.unreadable.contains_key(CAPACITIES) {
                     p.empty { "No ScheduledCapacity matches the filter." }
                 }
             } @else {
@@ -121,7 +132,7 @@ fn form(filter: &Filter, snapshot: &Snapshot) -> Markup {
         form.filter method="get" action=(PATH) role="search" aria-label="Filter capacities" {
             label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
             (page::form::state_choice(filter))
-            (page::form::namespace_choice(filter, snapshot.capacities.keys()))
+            (page::form::namespace_choice(filter, snapshot.capacities.all.keys()))
             (page::form::zone_choice(filter, "The capacities"))
             button type="submit" { "Filter" }
         }
@@ -129,12 +140,8 @@ fn form(filter: &Filter, snapshot: &Snapshot) -> Markup {
 }
 
 fn row(judged: &JudgedCapacity, zone: &TimeZone, now: Timestamp) -> Markup {
-    let JudgedCapacity {
-        name,
-        capacity,
-        verdict,
-    } = judged;
-    let object = capacity.object();
+    let JudgedCapacity { name, verdict, .. } = judged;
+    let object = judged.object();
     let status = object.and_then(|object| object.status.as_ref());
     let phase = status.and_then(|status| status.phase);
     let next = status.and_then(|status| status.next_transition);

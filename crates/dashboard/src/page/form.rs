@@ -13,6 +13,7 @@ use crate::state::Snapshot;
 pub(crate) fn of_machines(path: &str, filter: &Filter, snapshot: &Snapshot) -> Markup {
     let mut clusters: Vec<&str> = snapshot
         .machines
+        .all
         .values()
         .map(|machine| machine.cluster.as_str())
         .collect();
@@ -23,7 +24,7 @@ pub(crate) fn of_machines(path: &str, filter: &Filter, snapshot: &Snapshot) -> M
         form.filter method="get" action=(path) role="search" aria-label="Filter machines" {
             label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
             (state_choice(filter))
-            (namespace_choice(filter, snapshot.machines.keys()))
+            (namespace_choice(filter, snapshot.machines.all.keys()))
             label {
                 "Phase"
                 select name="phase" {

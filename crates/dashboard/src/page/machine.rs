@@ -43,7 +43,7 @@ pub(crate) async fn body(
     now: Timestamp,
 ) -> Option<Body> {
     let snapshot = shared.state.snapshot();
-    let machine = snapshot.machines.get(name)?;
+    let machine = snapshot.machines.all.get(name)?;
     let judged = JudgedMachine {
         machine: machine.clone(),
         verdict: snapshot.verdict(machine, now),

@@ -1,12 +1,13 @@
 //! The ScheduledMachineSets, above the list of machines.
 
-use fivespot_api::name;
+use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::{ScheduledMachineSet, name};
 use fivespot_controller::Key;
 use maud::{Markup, html};
 
 use crate::filter::{Filter, PAGE};
-use crate::set::Set;
 use crate::state::Snapshot;
+use crate::undecoded::Decoded;
 
 const HEADS: [&str; 6] = ["Set", "Wanted", "Exist", "Active", "Ready", "Message"];
 
@@ -14,7 +15,7 @@ const HEADS: [&str; 6] = ["Set", "Wanted", "Exist", "Active", "Ready", "Message"
 pub(crate) fn table(snapshot: &Snapshot, filter: &Filter) -> Markup {
     let is_shown =
         |name: &Key| filter.namespace.is_empty() || filter.namespace == name.namespace;
-    let sets = snapshot.sets.iter().filter(|(name, _)| is_shown(name));
+    let sets = snapshot.sets.all.iter().filter(|(name, _)| is_shown(name));
     let sets: Vec<_> = sets.collect();
     html! {
         @if !sets.is_empty() {
@@ -33,28 +34,38 @@ pub(crate) fn table(snapshot: &Snapshot, filter: &Filter) -> Markup {
 }
 
 /// A set with a link to its machines.
-fn row(name: &Key, set: &Set, filter: &Filter) -> Markup {
+fn row(name: &Key, set: &Decoded<ScheduledMachineSet>, filter: &Filter) -> Markup {
     let machines = Filter {
         namespace: name.namespace.clone(),
         label: format!("{}={}", name::SET_LABEL, name.name),
         zone: filter.zone.clone(),
         ..Filter::default()
     };
-    let number = |of: Option<i32>| of.map_or_else(|| "–".to_owned(), |of| of.to_string());
-    let wanted = set
-        .wanted
-        .map_or_else(|| "–".to_owned(), |of| of.to_string());
+    let set = set.as_ref();
+    let wanted = set.ok().map(|set| set.spec.replicas);
+    let status = set.ok().and_then(|set| set.status.as_ref());
+    let ready =
+        status.and_then(|it| condition::find(&it.conditions, ConditionType::Ready));
+    let message = match (set, ready) {
+        (Err(error), _) => format!("cannot be decoded: {error}"),
+        (Ok(_), Some(ready)) => ready.message.clone(),
+        (Ok(_), None) => "the operator has not reported on it yet".to_owned(),
+    };
     html! {
         tr data-key=(format!("set {name}")) {
             th scope="row" {
                 span.soft { (name.namespace) "/" }
                 a href={ "machines" (machines.query()) } { (name.name) }
             }
-            td data-label="Wanted" { (wanted) }
-            td data-label="Exist" { (number(set.exist)) }
-            td data-label="Active" { (number(set.active)) }
-            td data-label="Ready" { (number(set.ready)) }
-            td data-label="Message" { (set.message) }
+            td data-label="Wanted" { (number(wanted)) }
+            td data-label="Exist" { (number(status.and_then(|it| it.replicas))) }
+            td data-label="Active" { (number(status.and_then(|it| it.active_replicas))) }
+            td data-label="Ready" { (number(status.and_then(|it| it.ready_replicas))) }
+            td data-label="Message" { (message) }
         }
     }
+}
+
+fn number(of: Option<impl Into<i64>>) -> String {
+    of.map_or_else(|| "–".to_owned(), |of| of.into().to_string())
 }

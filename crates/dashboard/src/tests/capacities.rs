@@ -1,18 +1,17 @@
 //! The page of ScheduledCapacities.
 
-use std::collections::BTreeSet;
-
+use fivespot_api::ScheduledCapacity;
 use fivespot_api::verdict::Lease;
 use fivespot_controller::Key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{at, machine, text};
-use crate::capacity::Capacity;
 use crate::filter::Filter;
 use crate::page;
 use crate::reader::Leases;
-use crate::state::State;
+use crate::state::{CAPACITIES, State};
+use crate::undecoded::Undecoded;
 
 fn object(name: &str, status: Value) -> Value {
     json!({
@@ -46,13 +45,13 @@ fn status(
     })
 }
 
-fn capacity(object: Value) -> Capacity {
-    Capacity::of(serde_json::from_value(object).unwrap())
+fn capacity(object: Value) -> Undecoded<ScheduledCapacity> {
+    serde_json::from_value(object).unwrap()
 }
 
 fn apply(state: &State, name: &str, object: Value) {
     let key = Key::new("team-a".to_owned(), name);
-    state.change_capacity(&key, Some(capacity(object)));
+    state.change_capacity(&key, Some(capacity(object).decoded()));
 }
 
 /// A state with one that is serving, one that is blocked, and one that cannot be decoded.
@@ -74,7 +73,7 @@ fn three() -> State {
     let mut broken = object("c-broken", Value::Null);
     broken["spec"]["capacity"] = "all".into();
     apply(&state, "c-broken", broken);
-    state.retain_listed(&BTreeSet::new());
+    state.set_listed();
     state
 }
 
@@ -179,7 +178,7 @@ fn capacities_that_may_not_be_listed_are_shown_as_not_readable_with_the_role() {
                    scheduledcapacities.5spot.finos.org is forbidden: User \"guest\" cannot list \
                    resource \"scheduledcapacities\" in API group \"5spot.finos.org\" at the \
                    cluster scope";
-    state.set_unreadable(Capacity::KINDS, refusal.to_owned());
+    state.set_unreadable(CAPACITIES, refusal.to_owned());
     let page = shown(&state, &Filter::default());
     let notice = "ScheduledCapacities: not readable, the page does not include them; a role with \
                   list of scheduledcapacities.5spot.finos.org allows it";

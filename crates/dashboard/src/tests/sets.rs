@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use super::at;
 use crate::filter::Filter;
 use crate::page;
-use crate::set::Set;
 use crate::state::State;
+use crate::undecoded::Undecoded;
 
 fn object(status: Value) -> Value {
     json!({
@@ -23,8 +23,8 @@ fn object(status: Value) -> Value {
 
 fn with(object: Value) -> State {
     let state = State::new();
-    let set = Set::of(serde_json::from_value(object).unwrap());
-    state.change_set(&Key::new("team-a".to_owned(), "desks"), Some(set));
+    let set: Undecoded<_> = serde_json::from_value(object).unwrap();
+    state.change_set(&Key::new("team-a".to_owned(), "desks"), Some(set.decoded()));
     state
 }
 
