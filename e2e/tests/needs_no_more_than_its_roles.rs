@@ -28,13 +28,11 @@ fn allows(row: &Permission, event: &AuditEvent) -> bool {
     let is_of_row = if row.resource == PROVIDER {
         PROVIDED.contains(&(event.group.as_str(), resource.as_str()))
     } else {
-        (row.group, row.resource) == (event.group.as_str(), resource.as_str())
+        (&row.group, &row.resource) == (&event.group, &resource)
     };
     let is_of_workload = matches!(row.scope, Scope::Workload | Scope::WorkloadSystem);
     let asks_workload = ["nodes", "pods"].contains(&event.resource.as_str());
-    is_of_row
-        && is_of_workload == asks_workload
-        && row.verbs.contains(&event.verb.as_str())
+    is_of_row && is_of_workload == asks_workload && row.verbs.contains(&event.verb)
 }
 
 /// Opens, taints, drains, closes, opens again, sets the kill switch, and deletes.

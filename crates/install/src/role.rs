@@ -6,6 +6,7 @@ mod limit;
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::name;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::capacity_target::{Access, CapacityTarget};
@@ -328,7 +329,8 @@ pub(crate) fn provider_role(provider: &Provider) -> Value {
     let rows = PERMISSIONS.iter().filter(|row| row.resource == PROVIDER);
     let rules: Vec<Value> = rows
         .flat_map(|row| {
-            let of_group = |(group, plurals): (&&str, _)| rule(group, plurals, row.verbs);
+            let of_group =
+                |(group, plurals): (&&str, _)| rule(group, plurals, &row.verbs);
             groups.iter().map(of_group).collect::<Vec<Value>>()
         })
         .collect();
@@ -445,7 +447,7 @@ fn rules(scope: Scope) -> Vec<Value> {
     PERMISSIONS
         .iter()
         .filter(|row| row.scope == scope && !is_secret(row) && row.resource != PROVIDER)
-        .map(|row| rule(row.group, &BTreeSet::from([row.resource]), row.verbs))
+        .map(rule_of)
         .collect()
 }
 
@@ -453,20 +455,20 @@ fn secret_rules() -> Vec<Value> {
     PERMISSIONS
         .iter()
         .filter(|row| is_secret(row))
-        .map(|row| rule(row.group, &BTreeSet::from([row.resource]), row.verbs))
+        .map(rule_of)
         .collect()
 }
 
 fn is_secret(row: &Permission) -> bool {
-    (row.scope, row.group, row.resource) == (Scope::Management, "", "secrets")
+    (row.scope, &*row.group, &*row.resource) == (Scope::Management, "", "secrets")
 }
 
 /// The rules of a scope whose rows all name their objects.
 pub(crate) fn named_rules(scope: Scope) -> Vec<Value> {
     let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
     let rules = rows.map(|row| {
-        let mut rule = rule(row.group, &BTreeSet::from([row.resource]), row.verbs);
-        rule["resourceNames"] = row.names.into();
+        let mut rule = rule_of(row);
+        rule["resourceNames"] = row.names.as_slice().into();
         rule
     });
     rules.collect()
@@ -475,11 +477,14 @@ pub(crate) fn named_rules(scope: Scope) -> Vec<Value> {
 /// The same about objects of every name.
 pub(crate) fn unnamed_rules(scope: Scope) -> Vec<Value> {
     let rows = PERMISSIONS.iter().filter(|row| row.scope == scope);
-    let rules = rows.map(|it| rule(it.group, &BTreeSet::from([it.resource]), it.verbs));
-    rules.collect()
+    rows.map(rule_of).collect()
 }
 
-fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[&str]) -> Value {
+fn rule_of(row: &Permission) -> Value {
+    rule(&row.group, &BTreeSet::from([&*row.resource]), &row.verbs)
+}
+
+fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[impl Serialize]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
 }
 

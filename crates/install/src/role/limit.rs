@@ -27,13 +27,13 @@ impl Rights {
     /// The same under the names for the operator's own namespace.
     pub(crate) fn limit_policies(&self) -> Vec<Value> {
         let rows = PERMISSIONS.iter();
-        let limited = rows.filter_map(|row| Some((row, row.limit?)));
+        let limited = rows.filter_map(|row| Some((row, row.limit.as_ref()?)));
         limited
             .flat_map(|(row, limit)| self.limit(row, limit))
             .collect()
     }
 
-    fn limit(&self, row: &Permission, limit: Limit) -> [Value; 2] {
+    fn limit(&self, row: &Permission, limit: &Limit) -> [Value; 2] {
         let name = format!("{}-{}", name::CONTROLLER, row.resource);
         let object = |kind: &str, spec: Value| {
             json!({
@@ -92,7 +92,7 @@ impl Rights {
     }
 
     /// Whether a request is one of those that have the limited right.
-    fn is_requested(&self, limit: Limit) -> String {
+    fn is_requested(&self, limit: &Limit) -> String {
         let user = |account| name::service_account_user(&self.namespace, account);
         let operator = user(name::CONTROLLER);
         match limit {
@@ -109,7 +109,7 @@ impl Rights {
 }
 
 /// The operations, the expression and the message of [`Limit::OfSetOrFields`].
-fn of_set_or_fields(row: &Permission, fields: &[&str]) -> (Value, String, String) {
+fn of_set_or_fields(row: &Permission, fields: &[String]) -> (Value, String, String) {
     let unchanged = unchanged(row, fields).join(" && ");
     (
         json!(["CREATE", "UPDATE", "DELETE"]),
@@ -125,10 +125,10 @@ fn of_set_or_fields(row: &Permission, fields: &[&str]) -> (Value, String, String
 
 /// A comparison for everything of an object of ours that is not one of `fields`: all metadata
 /// that a client can change, and each field that the schema of its `spec` has.
-fn unchanged(row: &Permission, fields: &[&str]) -> Vec<String> {
+fn unchanged(row: &Permission, fields: &[String]) -> Vec<String> {
     let metadata = METADATA.map(|field| format!("metadata.{field}"));
     let mut others: Vec<String> = metadata.into();
-    others.retain(|path| !fields.contains(&path.as_str()));
+    others.retain(|path| !fields.contains(path));
     if let Some(resource) = RESOURCES.iter().find(|it| it.plural == row.resource) {
         let definition = crd::without_rules(resource);
         let root = &definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
@@ -143,8 +143,8 @@ fn unchanged(row: &Permission, fields: &[&str]) -> Vec<String> {
 
 /// Adds the paths below `path` of the schema, except `fields`: an object as a whole unless one of
 /// `fields` is in it.
-fn add_others(path: &str, schema: &Value, fields: &[&str], others: &mut Vec<String>) {
-    if fields.contains(&path) {
+fn add_others(path: &str, schema: &Value, fields: &[String], others: &mut Vec<String>) {
+    if fields.iter().any(|field| field == path) {
         return;
     }
     let inside = format!("{path}.");

@@ -77,7 +77,7 @@ fn table(
                 .copied()
                 .collect()
         } else {
-            vec![(row.group, row.resource)]
+            vec![(&row.group, &row.resource)]
         };
         for (group, resource) in resources {
             let verbs = row.verbs.iter();
