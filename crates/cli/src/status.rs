@@ -1,6 +1,7 @@
 //! `5spot status`: the state of each machine and of each value that follows a schedule.
 
 mod capacity;
+mod listed;
 mod schedule;
 mod set;
 mod table;

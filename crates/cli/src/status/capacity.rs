@@ -13,9 +13,9 @@ use fivespot_api::verdict::{self, Verdict};
 use kube::Client;
 use serde::Serialize;
 
-use super::table::{self, Instants, line, or_dash, place};
+use super::listed::Listed;
+use super::table::{self, Instants, or_dash, place};
 use crate::check::Judge;
-use crate::columns::Columns;
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
 use crate::plain;
@@ -26,13 +26,7 @@ use crate::preview::{Context, PlannedCapacity};
 const NOT_READABLE: &str = "not readable";
 
 /// What was found of them.
-#[derive(Debug, Default)]
-pub(super) struct Capacities {
-    /// The rows in their order.
-    pub(super) rows: Vec<Row>,
-    /// Why they cannot be listed.
-    pub(super) unreadable: Option<Unreadable>,
-}
+pub(super) type Capacities = Listed<Row>;
 
 /// One row: the state of one ScheduledCapacity, from its status.
 #[derive(Clone, Debug, Serialize)]
@@ -67,10 +61,7 @@ impl Capacities {
     ) -> Self {
         match found {
             Ok(documents) => Self::of(client, selection, judge, &documents).await,
-            Err(unreadable) => Self {
-                rows: Vec::new(),
-                unreadable: Some(unreadable),
-            },
+            Err(unreadable) => unreadable.into(),
         }
     }
 
@@ -92,15 +83,7 @@ impl Capacities {
             }
         }
         rows.sort_by(Row::order);
-        Self {
-            rows,
-            unreadable: None,
-        }
-    }
-
-    /// Whether there is nothing to print.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.unreadable.is_none()
+        rows.into()
     }
 
     /// Prints rows under their heads, in columns; or that they may not be read.
@@ -110,23 +93,11 @@ impl Capacities {
         instants: &Instants,
         is_colored: bool,
     ) -> io::Result<()> {
-        if let Some(unreadable) = &self.unreadable {
-            writeln!(out, "{}", plain::line(&unreadable.text()))?;
-        }
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let mut columns = Columns::under(HEAD);
-        for row in &self.rows {
-            columns.widen(&row.cells(instants));
-        }
-        columns.print(out, &HEAD.map(Cow::Borrowed))?;
-        for row in &self.rows {
-            let state = row.verdict.state;
-            let line = line(&columns, &row.cells(instants), state, is_colored);
-            writeln!(out, "{line}")?;
-        }
-        Ok(())
+        self.print_with(out, |out, rows| {
+            let rows = rows.iter();
+            let rows = rows.map(|row| (row.cells(instants), row.verdict.state));
+            table::styled(out, HEAD, &rows.collect::<Vec<_>>(), is_colored)
+        })
     }
 }
 

@@ -12,10 +12,10 @@ use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::listed::Listed;
 use super::table::{Instants, or_dash};
 use crate::columns::table;
 use crate::document::Document;
-use crate::explain::unreadable::Unreadable;
 use crate::plain;
 use crate::preview::source::{self, Selection};
 
@@ -40,13 +40,7 @@ impl Followers {
 }
 
 /// What was found of them.
-#[derive(Debug, Default)]
-pub(super) struct Schedules {
-    /// The rows in their order.
-    pub(super) rows: Vec<Row>,
-    /// Why some cannot be listed.
-    pub(super) unreadable: Vec<Unreadable>,
-}
+pub(super) type Schedules = Listed<Row>;
 
 /// One row: the state of one schedule, as the operator has published it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -98,36 +92,24 @@ impl Schedules {
         schedules
     }
 
-    /// Whether there is nothing to print.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.unreadable.is_empty()
-    }
-
     /// Prints rows under their heads, in columns; or that they may not be read.
     pub(super) fn print(
         &self,
         out: &mut dyn Write,
         instants: &Instants,
     ) -> io::Result<()> {
-        for unreadable in &self.unreadable {
-            writeln!(out, "{}", plain::line(&unreadable.text()))?;
-        }
-        if self.rows.is_empty() {
-            return Ok(());
-        }
-        let rows: Vec<_> = self.rows.iter().map(|row| row.cells(instants)).collect();
-        table(
-            out,
-            [
-                "NAMESPACE",
-                "SCHEDULE",
-                "OPEN",
-                "FOLLOWERS",
-                "NEXT",
-                "MESSAGE",
-            ],
-            &rows,
-        )
+        let heads = [
+            "NAMESPACE",
+            "SCHEDULE",
+            "OPEN",
+            "FOLLOWERS",
+            "NEXT",
+            "MESSAGE",
+        ];
+        self.print_with(out, |out, rows| {
+            let rows: Vec<_> = rows.iter().map(|row| row.cells(instants)).collect();
+            table(out, heads, &rows)
+        })
     }
 }
 

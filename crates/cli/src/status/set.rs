@@ -11,21 +11,15 @@ use kube::api::DynamicObject;
 use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 
+use super::listed::Listed;
 use crate::check::Judge;
 use crate::columns::table;
-use crate::explain::unreadable::Unreadable;
 use crate::plain;
 use crate::preview::source::{self, Selection};
 use crate::set::SetState;
 
-/// What was found of them.
-#[derive(Debug, Default)]
-pub(super) struct Sets {
-    /// By namespace and name.
-    pub(super) rows: Vec<SetState>,
-    /// Why they cannot be listed.
-    pub(super) unreadable: Option<Unreadable>,
-}
+/// What was found of them, by namespace and name.
+pub(super) type Sets = Listed<SetState>;
 
 impl Sets {
     /// Reads the sets of a namespace or of all; `machines` are those that were listed. None if the
@@ -36,28 +30,21 @@ impl Sets {
         judge: &Judge,
         machines: &[Value],
     ) -> Self {
-        match source::listed::<ScheduledMachineSet>(client, selection).await {
-            Ok(found) => {
-                let sets = found.iter().map(|set| {
-                    let namespace = &set.object["metadata"]["namespace"];
-                    let own = machines.iter();
-                    let own = own.filter(|it| it["metadata"]["namespace"] == *namespace);
-                    SetState::of(&set.object, own, judge)
-                });
-                let mut rows: Vec<SetState> = sets.collect();
-                rows.sort_by(|one, other| {
-                    (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
-                });
-                Self {
-                    rows,
-                    unreadable: None,
-                }
-            }
-            Err(unreadable) => Self {
-                rows: Vec::new(),
-                unreadable: Some(unreadable),
-            },
-        }
+        let found = match source::listed::<ScheduledMachineSet>(client, selection).await {
+            Ok(found) => found,
+            Err(unreadable) => return unreadable.into(),
+        };
+        let sets = found.iter().map(|set| {
+            let namespace = &set.object["metadata"]["namespace"];
+            let own = machines.iter();
+            let own = own.filter(|it| it["metadata"]["namespace"] == *namespace);
+            SetState::of(&set.object, own, judge)
+        });
+        let mut rows: Vec<SetState> = sets.collect();
+        rows.sort_by(|one, other| {
+            (&one.namespace, &one.name).cmp(&(&other.namespace, &other.name))
+        });
+        rows.into()
     }
 
     /// Sets that were read by name, with the machines that have their label.
@@ -69,28 +56,16 @@ impl Sets {
         let machines: Vec<Value> = machines.iter().map(|it| json!(it)).collect();
         let state =
             |set: &DynamicObject| SetState::of(&json!(set), machines.iter(), judge);
-        Self {
-            rows: sets.iter().map(state).collect(),
-            unreadable: None,
-        }
-    }
-
-    /// Whether there is nothing to print.
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows.is_empty() && self.unreadable.is_none()
+        sets.iter().map(state).collect::<Vec<_>>().into()
     }
 
     /// Prints rows under their heads, in columns; or that they may not be read.
     pub(super) fn print(&self, out: &mut dyn Write) -> io::Result<()> {
-        if let Some(unreadable) = &self.unreadable {
-            writeln!(out, "{}", plain::line(&unreadable.text()))?;
-        }
-        if self.rows.is_empty() {
-            return Ok(());
-        }
         let heads = ["NAMESPACE", "SET", "WANTED", "ACTIVE", "READY", "MESSAGE"];
-        let rows: Vec<_> = self.rows.iter().map(cells).collect();
-        table(out, heads, &rows)
+        self.print_with(out, |out, rows| {
+            let rows: Vec<_> = rows.iter().map(cells).collect();
+            table(out, heads, &rows)
+        })
     }
 }
 

@@ -206,7 +206,7 @@ impl Row {
 const DELETED: &str = "Deleted";
 
 /// A row whose third cell is its state, in columns.
-pub(super) fn line<const N: usize>(
+fn line<const N: usize>(
     columns: &Columns<N>,
     cells: &[Cow<'_, str>; N],
     state: State,
@@ -241,15 +241,25 @@ fn styled_text(
     instants: &Instants,
     is_colored: bool,
 ) -> io::Result<()> {
-    let mut columns = Columns::under(HEAD);
-    for row in rows {
-        columns.widen(&row.cells(instants));
+    let rows = rows.iter();
+    let rows = rows.map(|row| (row.cells(instants), row.verdict.state));
+    styled(out, HEAD, &rows.collect::<Vec<_>>(), is_colored)
+}
+
+/// Prints rows, whose third cell is their state, under their heads, in columns.
+pub(super) fn styled<const N: usize>(
+    out: &mut dyn Write,
+    heads: [&str; N],
+    rows: &[([Cow<'_, str>; N], State)],
+    is_colored: bool,
+) -> io::Result<()> {
+    let mut columns = Columns::under(heads);
+    for (cells, _) in rows {
+        columns.widen(cells);
     }
-    columns.print(out, &HEAD.map(Cow::Borrowed))?;
-    rows.iter().try_for_each(|row| {
-        let state = row.verdict.state;
-        let line = line(&columns, &row.cells(instants), state, is_colored);
-        writeln!(out, "{line}")
+    columns.print(out, &heads.map(Cow::Borrowed))?;
+    rows.iter().try_for_each(|(cells, state)| {
+        writeln!(out, "{}", line(&columns, cells, *state, is_colored))
     })
 }
 
