@@ -200,17 +200,12 @@ fn print(
     format: Format,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    match format {
-        Format::Text => {
-            for finding in findings {
-                writeln!(out, "{finding}")?;
-            }
-            writeln!(out, "{}", finding::summary(findings))?;
-            Ok(())
+    output::print(out, format, &json!({"items": findings}), |out| {
+        for finding in findings {
+            writeln!(out, "{finding}")?;
         }
-        Format::Json => output::json(out, &json!({"items": findings})),
-        Format::Yaml => output::yaml(out, &json!({"items": findings})),
-    }
+        writeln!(out, "{}", finding::summary(findings))
+    })
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ mod timeline;
 pub(crate) mod unreadable;
 
 use std::collections::BTreeSet;
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
@@ -25,7 +25,6 @@ use jiff::SignedDuration;
 use jiff::tz::TimeZone;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
-use serde::Serialize;
 
 use crate::check::LeaseFlags;
 use crate::cluster::{self, Access};
@@ -34,7 +33,6 @@ use crate::output::Format;
 use crate::reader::Reader;
 use crate::time::InstantOrDate;
 use crate::{Failure, Outcome, check, completion, output};
-use report::Report;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -168,7 +166,7 @@ fn object(
         let found = cluster::block_on(capacity::read(&args.access, named, &operator))?;
         let at = found.instant(args.at);
         let report = capacity::report(&found, at);
-        print(&report, capacity::text, format, out)?;
+        output::print(out, format, &report, |out| capacity::text(out, &report))?;
         return Ok(outcome(&report.verdict));
     }
     if named.is_set() {
@@ -179,7 +177,7 @@ fn object(
         }
         let operator = args.lease.operator();
         let report = cluster::block_on(set::read(&args.access, named, &operator))?;
-        print(&report, set::text, format, out)?;
+        output::print(out, format, &report, |out| set::text(out, &report))?;
         return Ok(report.outcome());
     }
     if named.is_schedule() {
@@ -187,14 +185,16 @@ fn object(
         let found = cluster::block_on(schedule::read(&args.access, named, &operator))?;
         let at = found.instant(args.at);
         let report = schedule::report(&found, at);
-        print(&report, schedule::text, format, out)?;
+        output::print(out, format, &report, |out| schedule::text(out, &report))?;
         return Ok(outcome(&report.verdict));
     }
     let (inspection, lease) = cluster::block_on(read(args, named.name))?;
     let at = args
         .at
         .map_or(inspection.now, |at| at.instant_in(&zone(&inspection)));
-    machine(&report::report(&inspection, &lease, at), format, out)
+    let report = report::report(&inspection, &lease, at);
+    output::print(out, format, &report, |out| report::text(out, &report))?;
+    Ok(outcome(report.verdict()))
 }
 
 /// The time zone of the schedule. UTC if it is invalid.
@@ -244,30 +244,6 @@ pub(crate) fn options(
     // If the management cluster runs on this host, its workload clusters may run there as well.
     options.workload_servers.local = is_local;
     Ok(options)
-}
-
-/// Prints the explanation.
-fn machine(
-    report: &Report,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<Outcome, Failure> {
-    print(report, report::text, format, out)?;
-    Ok(outcome(report.verdict()))
-}
-
-/// Prints a report; `text` prints it as text.
-fn print<R: Serialize>(
-    report: &R,
-    text: impl FnOnce(&mut dyn Write, &R) -> io::Result<()>,
-    format: Format,
-    out: &mut dyn Write,
-) -> Result<(), Failure> {
-    match format {
-        Format::Text => Ok(text(out, report)?),
-        Format::Json => output::json(out, report),
-        Format::Yaml => output::yaml(out, report),
-    }
 }
 
 /// The outcome of a command that was asked about the object.

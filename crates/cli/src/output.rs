@@ -7,8 +7,26 @@ use fivespot_api::verdict::Verdict;
 use fivespot_drawing::terminal::TerminalOptions;
 pub(crate) use fivespot_program::is_colored;
 pub(crate) use kubemu::output::{Format, closed, json, yaml};
+use serde::Serialize;
 
-use crate::plain;
+use crate::{Failure, plain};
+
+/// Prints a value in a format; `text` prints it as text.
+pub(crate) fn print<E>(
+    out: &mut dyn Write,
+    format: Format,
+    value: &impl Serialize,
+    text: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), Failure>
+where
+    Failure: From<E>,
+{
+    match format {
+        Format::Text => Ok(text(out)?),
+        Format::Json => json(out, value),
+        Format::Yaml => yaml(out, value),
+    }
+}
 
 /// Prints what to do about a verdict and who can, with the command that explains its reason.
 pub(crate) fn remedy(out: &mut dyn Write, verdict: &Verdict) -> std::io::Result<()> {

@@ -386,18 +386,13 @@ impl CreateArgs {
         machine: &str,
         requested: &RequestedOverride<'_>,
     ) -> Result<(), Failure> {
-        match self.output {
-            Format::Text => {
-                let named = created.metadata.name.as_deref().unwrap_or_default();
-                let flags = self.access.flags();
-                let message =
-                    created_message(&plain::line(named), &flags, machine, requested);
-                writeln!(out, "{message}")?;
-            }
-            Format::Json => output::json(out, created)?,
-            Format::Yaml => output::yaml(out, created)?,
-        }
-        Ok(())
+        output::print(out, self.output, created, |out| {
+            let named = created.metadata.name.as_deref().unwrap_or_default();
+            let flags = self.access.flags();
+            let message =
+                created_message(&plain::line(named), &flags, machine, requested);
+            writeln!(out, "{message}")
+        })
     }
 }
 
@@ -447,11 +442,9 @@ pub(crate) fn overrides(
         }
         let all_namespaces = args.all_namespaces.then_some(AllNamespaces);
         let found: Vec<ScheduleOverride> = list(&cluster, all_namespaces).await?;
-        match args.output {
-            Format::Text => table::print(out, &found, cluster.now)?,
-            Format::Json => output::json(out, &json!({"items": found}))?,
-            Format::Yaml => output::yaml(out, &json!({"items": found}))?,
-        }
+        output::print(out, args.output, &json!({"items": found}), |out| {
+            table::print(out, &found, cluster.now)
+        })?;
         Ok(Outcome::Yes)
     })
 }

@@ -167,11 +167,10 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     // What a status says is true now.
     let known_since = args.file.is_empty().then_some(now);
     let report = report(fleet, &range, known_since)?;
-    match args.output {
-        Format::Text => text(out, &report, if args.all { usize::MAX } else { LINES })?,
-        Format::Json => output::json(out, &report.printed())?,
-        Format::Yaml => output::yaml(out, &report.printed())?,
-    }
+    let lines = if args.all { usize::MAX } else { LINES };
+    output::print(out, args.output, &report.printed(), |out| {
+        text(out, &report, lines)
+    })?;
     Ok(report.outcome())
 }
 

@@ -70,11 +70,7 @@ impl Release {
 
 pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let this = Release::of_this();
-    match args.output {
-        Format::Text => text(out, &this)?,
-        Format::Json => output::json(out, &this)?,
-        Format::Yaml => output::yaml(out, &this)?,
-    }
+    output::print(out, args.output, &this, |out| text(out, &this))?;
     Ok(Outcome::Yes)
 }
 

@@ -95,11 +95,7 @@ impl Report {
         format: Format,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        match format {
-            Format::Text => self.text(out),
-            Format::Json => output::json(out, &self.data()),
-            Format::Yaml => output::yaml(out, &self.data()),
-        }
+        output::print(out, format, &self.data(), |out| self.text(out))
     }
 
     fn text(&self, out: &mut dyn Write) -> Result<(), Failure> {

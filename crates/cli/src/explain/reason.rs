@@ -39,27 +39,27 @@ pub(super) fn explain(
 ) -> Result<Outcome, Failure> {
     let is_named = |entry: &Entry| entry.row.name.eq_ignore_ascii_case(name);
     let entries: Vec<Entry> = all().filter(is_named).collect();
-    let items = || json!({"items": entries.iter().map(value).collect::<Vec<_>>()});
-    match (format, entries.as_slice()) {
-        (_, []) => {
-            return Err(Failure::new(format!("reason {name}"), "not found").remedy(
-                "`5spot explain reason` lists those of 5-Spot; a condition may also have one of \
-                 Cluster API or of a provider",
-            ));
+    match entries.as_slice() {
+        [] => Err(Failure::new(format!("reason {name}"), "not found").remedy(
+            "`5spot explain reason` lists those of 5-Spot; a condition may also have one of \
+             Cluster API or of a provider",
+        )),
+        [one] => {
+            output::print(out, format, &value(one), |out| text(out, one, ""))?;
+            Ok(Outcome::Yes)
         }
-        (Format::Text, [one]) => text(out, one, "")?,
-        (Format::Text, several) => {
-            for (number, entry) in several.iter().enumerate() {
-                out.write_all(if number > 0 { b"\n" } else { b"" })?;
-                text(out, entry, &format!(" ({})", entry.kind))?;
-            }
+        several => {
+            let items = several.iter().map(value).collect::<Vec<_>>();
+            output::print(out, format, &json!({"items": items}), |out| {
+                for (number, entry) in several.iter().enumerate() {
+                    out.write_all(if number > 0 { b"\n" } else { b"" })?;
+                    text(out, entry, &format!(" ({})", entry.kind))?;
+                }
+                Ok::<_, std::io::Error>(())
+            })?;
+            Ok(Outcome::Yes)
         }
-        (Format::Json, [one]) => output::json(out, &value(one))?,
-        (Format::Yaml, [one]) => output::yaml(out, &value(one))?,
-        (Format::Json, _) => output::json(out, &items())?,
-        (Format::Yaml, _) => output::yaml(out, &items())?,
     }
-    Ok(Outcome::Yes)
 }
 
 /// Lists every reason with its meaning.
@@ -67,20 +67,16 @@ pub(super) fn explain(
 /// # Errors
 /// The output cannot be written.
 pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let items = || json!({"items": all().map(|it| value(&it)).collect::<Vec<_>>()});
-    match format {
-        Format::Text => {
-            for Entry { kind, row } in all() {
-                let of = match kind {
-                    name::KIND => String::new(),
-                    kind => format!(" ({kind})"),
-                };
-                writeln!(out, "{}{of}: {}", row.name, row.meaning)?;
-            }
-        }
-        Format::Json => output::json(out, &items())?,
-        Format::Yaml => output::yaml(out, &items())?,
-    }
+    let items = json!({"items": all().map(|it| value(&it)).collect::<Vec<_>>()});
+    output::print(out, format, &items, |out| {
+        all().try_for_each(|Entry { kind, row }| {
+            let of = match kind {
+                name::KIND => String::new(),
+                kind => format!(" ({kind})"),
+            };
+            writeln!(out, "{}{of}: {}", row.name, row.meaning)
+        })
+    })?;
     Ok(Outcome::Yes)
 }
 

@@ -35,11 +35,7 @@ pub(super) fn explain(
         "rejected": rule.examples.rejects(),
         "reason": rule.why,
     });
-    match format {
-        Format::Text => text(out, rule)?,
-        Format::Json => output::json(out, &value)?,
-        Format::Yaml => output::yaml(out, &value)?,
-    }
+    output::print(out, format, &value, |out| text(out, rule))?;
     Ok(Outcome::Yes)
 }
 
@@ -55,18 +51,14 @@ fn explain_lint(
         "why": lint.why,
         "remedy": lint.remedy,
     });
-    match format {
-        Format::Text => {
-            writeln!(
-                out,
-                "{}  {}\n\n{}\n\n{}",
-                lint.code, lint.name, lint.why, lint.remedy
-            )?;
-            writeln!(out, "\nchecked by `5spot validate` alone")?;
-        }
-        Format::Json => output::json(out, &value)?,
-        Format::Yaml => output::yaml(out, &value)?,
-    }
+    output::print(out, format, &value, |out| {
+        writeln!(
+            out,
+            "{}  {}\n\n{}\n\n{}",
+            lint.code, lint.name, lint.why, lint.remedy
+        )?;
+        writeln!(out, "\nchecked by `5spot validate` alone")
+    })?;
     Ok(Outcome::Yes)
 }
 
@@ -82,15 +74,10 @@ pub(super) fn list(format: Format, out: &mut dyn Write) -> Result<Outcome, Failu
         .iter()
         .map(|(id, path, message)| json!({"id": id, "path": path, "message": message}));
     let items = json!({"items": items.collect::<Vec<Value>>()});
-    match format {
-        Format::Text => {
-            for (id, path, message) in all {
-                writeln!(out, "{id}  {path}: {message}")?;
-            }
-        }
-        Format::Json => output::json(out, &items)?,
-        Format::Yaml => output::yaml(out, &items)?,
-    }
+    output::print(out, format, &items, |out| {
+        let mut all = all.into_iter();
+        all.try_for_each(|(id, path, message)| writeln!(out, "{id}  {path}: {message}"))
+    })?;
     Ok(Outcome::Yes)
 }
 

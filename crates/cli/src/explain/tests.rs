@@ -10,7 +10,7 @@ use fivespot_schedule::{Override, OverrideMode};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::{machine, reason, report, rule};
+use super::{outcome, reason, report, rule};
 use crate::Outcome;
 use crate::output::Format;
 
@@ -130,7 +130,9 @@ fn running() -> Value {
 fn explained(found: &Inspection, at: Timestamp, format: Format) -> (String, Outcome) {
     let mut out = Vec::new();
     let report = report::report(found, &Lease::Held, at);
-    let outcome = machine(&report, format, &mut out).unwrap();
+    crate::output::print(&mut out, format, &report, |out| report::text(out, &report))
+        .unwrap();
+    let outcome = outcome(report.verdict());
     (String::from_utf8(out).unwrap(), outcome)
 }
 
