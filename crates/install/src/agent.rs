@@ -63,12 +63,12 @@ impl fmt::Display for KernelVersion {
 }
 
 /// How the agent detects processes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Detection {
     /// By kernel process events, in the host's network namespace.
     #[default]
     Events,
-    /// By scans of `/proc`.
+    /// By scanning /proc, without root and without the host's network.
     Scan,
 }
 

@@ -27,12 +27,14 @@ const ASKING_ROLE: &str = "5spot-webhook-access-reviews";
 const CERTIFICATE_DIR: &str = "/etc/5spot/certificate";
 
 /// What issues and renews the webhook's certificate.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum CertificateManager {
     /// The webhook itself, which may therefore change its own webhook configuration.
     #[default]
+    #[value(name = "own")]
     Webhook,
-    /// cert-manager; the webhook has no rights but those to ask who may do what.
+    /// cert-manager, which must be installed; the webhook has no rights but those to ask who may do
+    /// what.
     CertManager,
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::agent::host::{Host, Part};
 use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings, Signal};
@@ -76,7 +75,7 @@ pub(super) struct Args {
     /// The cluster of --host for which the output is, if its Node is in another one than its
     /// ScheduledMachine; both clusters then need one
     #[arg(long, value_enum, default_value_t, requires = "host")]
-    host_cluster: HostCluster,
+    host_cluster: Part,
 
     /// Oldest Linux kernel on the nodes; with 6.6 or later the agent needs neither root nor
     /// NET_ADMIN
@@ -85,7 +84,7 @@ pub(super) struct Args {
 
     /// How processes are detected
     #[arg(long, value_enum, default_value_t)]
-    detection: DetectionMethod,
+    detection: Detection,
 
     /// Ignore processes in containers of pods, so that no pod can trigger a reclaim of its host
     #[arg(long)]
@@ -144,17 +143,6 @@ pub(super) struct Args {
     egress_port: Vec<u16>,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum HostCluster {
-    /// The cluster of the Node and of the ScheduledMachine
-    #[default]
-    Both,
-    /// The cluster of the ScheduledMachine
-    Management,
-    /// The cluster of the Node
-    Workload,
-}
-
 /// Parses the namespace and the name of a ScheduledMachine.
 ///
 /// # Errors
@@ -191,15 +179,6 @@ fn load_time(text: &str) -> Result<Duration, String> {
         .map_err(|error| error.to_string())
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum DetectionMethod {
-    /// By kernel process events, in the host's network namespace
-    #[default]
-    Events,
-    /// By scanning /proc, without root and without the host's network
-    Scan,
-}
-
 impl Args {
     fn signals(&self) -> BTreeSet<Signal> {
         let sessions = self.login_sessions.clone().map(Signal::LoginSessions);
@@ -221,11 +200,7 @@ impl Args {
                 namespace: namespace.clone(),
                 machine: machine.clone(),
                 node: self.node_name.as_ref().unwrap_or(machine).clone(),
-                part: match self.host_cluster {
-                    HostCluster::Both => Part::Both,
-                    HostCluster::Management => Part::Management,
-                    HostCluster::Workload => Part::Workload,
-                },
+                part: self.host_cluster,
             };
             return file::host(&host).map_err(failed);
         }
@@ -236,10 +211,7 @@ impl Args {
         let mut settings = Settings {
             image: self.image.clone(),
             kernel: self.kernel,
-            detection: match self.detection {
-                DetectionMethod::Events => Detection::Events,
-                DetectionMethod::Scan => Detection::Scan,
-            },
+            detection: self.detection,
             matching: if self.outside_containers {
                 Matching::OutsideContainers
             } else {

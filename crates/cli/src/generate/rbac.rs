@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::io::Write as _;
 
-use clap::ValueEnum;
 use clap::builder::PossibleValuesParser;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::name;
+use fivespot_controller::NodeAccess;
 use fivespot_install::capacity_target::CapacityTarget;
 use fivespot_install::controller::POLICIES_SINCE;
 use fivespot_install::file;
@@ -91,7 +91,7 @@ pub(super) struct RightsArgs {
 
     /// How the operator reaches nodes; the same value as for `5spot-controller --node-access`
     #[arg(long, value_enum, default_value_t)]
-    node_access: Access,
+    node_access: NodeAccess,
 
     /// Kinds whose objects ScheduledCapacities may change: PLURAL.GROUP, with /scale for the
     /// subresource alone, with /template for objects that are created; of less usual kinds
@@ -109,15 +109,6 @@ pub(super) struct RightsArgs {
     /// Namespace of the operator
     #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
     operator_namespace: String,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Access {
-    /// Through the kubeconfig Secrets
-    #[default]
-    Workload,
-    /// The nodes are in the management cluster itself
-    Management,
 }
 
 impl Args {
@@ -212,7 +203,7 @@ impl RightsArgs {
                 NamespaceScope::Only(opened)
             },
             clusters,
-            is_workload_cluster: self.node_access == Access::Management,
+            is_workload_cluster: self.node_access == NodeAccess::Management,
             capacity_targets: self.capacity_target.iter().cloned().collect(),
             schedule_providers: self.schedule_provider.iter().cloned().collect(),
         })
@@ -269,13 +260,9 @@ pub(super) fn check_namespace(name: &str) -> Result<(), Failure> {
         .remedy("use lower-case letters, digits and hyphens, at most 63"))
 }
 
+/// Whether a name is a DNS label.
 pub(super) fn is_dns_label(name: &str) -> bool {
-    let is_inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
-    !name.is_empty()
-        && name.len() <= 63
-        && name.bytes().all(is_inner)
-        && !name.starts_with('-')
-        && !name.ends_with('-')
+    kubemu_admission::name::dns_label(name).is_empty()
 }
 
 #[cfg(test)]

@@ -2,7 +2,6 @@
 
 use std::num::NonZeroU32;
 
-use clap::ValueEnum;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::capacity_policy::kinds_in;
 use fivespot_install::controller::Network;
@@ -58,7 +57,7 @@ pub(super) struct Args {
 
     /// What issues and renews the certificate
     #[arg(long, value_enum, default_value_t)]
-    certificates: Certificates,
+    certificates: CertificateManager,
 
     #[command(flatten)]
     actions: ValidationActions,
@@ -90,15 +89,6 @@ pub(super) struct Args {
     nodes: NodeArgs,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum Certificates {
-    /// The webhook itself
-    #[default]
-    Own,
-    /// cert-manager, which must be installed
-    CertManager,
-}
-
 /// The oldest Kubernetes version whose webhooks have match conditions.
 fn oldest() -> KubeVersion {
     let parsed = format!("1.{MATCH_CONDITIONS_SINCE}").parse();
@@ -121,10 +111,7 @@ impl Args {
             image: self.image.clone(),
             replicas: self.replicas.get(),
             kube_minor: self.kube_version.minor(),
-            certificate_manager: match self.certificates {
-                Certificates::Own => CertificateManager::Webhook,
-                Certificates::CertManager => CertificateManager::CertManager,
-            },
+            certificate_manager: self.certificates,
             validation_actions: self.actions.validation_actions.clone(),
             capacity_targets: self
                 .capacity_targets

@@ -20,15 +20,15 @@ pub(super) const IS_HOST: &str =
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
-/// Which objects of the host are in a cluster.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The cluster whose objects are wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// The ScheduledMachine and the Node.
+    /// The cluster of the Node and of the ScheduledMachine.
     #[default]
     Both,
-    /// The ScheduledMachine.
+    /// The cluster of the ScheduledMachine.
     Management,
-    /// The Node.
+    /// The cluster of the Node.
     Workload,
 }
 
