@@ -5,21 +5,18 @@ use std::io::{self, Write};
 use fivespot_api::scheduled_capacity::CapacityTarget;
 use fivespot_api::verdict::{self, Verdict};
 use fivespot_dashboard::schedule_text;
-use fivespot_drawing::ClockChange;
 use fivespot_schedule::NeededSpan;
 use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::document::Document;
+use crate::preview::PreviewScope;
 use crate::preview::forecast::Window;
+use crate::preview::list::{self, Line};
 use crate::preview::planned::{self, PlannedCapacity};
 use crate::preview::span::{Range, Span};
-use crate::preview::{PreviewScope, human};
 use crate::{Failure, plain};
-
-/// The largest number of lines without --all.
-const LINES: usize = 50;
 
 /// When the values of a ScheduledCapacity change within a span. It is serialized as one item of the
 /// JSON output.
@@ -92,7 +89,7 @@ impl CapacityForecast {
     /// The times of the active values within the span, cut off at its ends.
     pub(super) fn windows(&self) -> Vec<Window> {
         let Span { from, to } = self.span;
-        let schedule = planned::active(&self.planned.schedule, self.planned.off);
+        let schedule = self.planned.active_schedule();
         let spans = schedule.map(|schedule| schedule.needed_spans(from, to));
         let spans = spans.into_iter().flatten();
         let window = |span: NeededSpan| Window {
@@ -142,33 +139,16 @@ impl CapacityForecast {
         let Span { from, to } = self.span;
         let first = self.values(self.active_at_from);
         writeln!(out, "From {from} ({}) to {to}:", plain::line(&first))?;
-        let lines = self.lines();
-        let shown = if is_complete { usize::MAX } else { LINES };
+        let changes = self.changes.iter().map(|change| Line {
+            at: change.time,
+            text: self.values(change.active),
+        });
         let zone = self.planned.schedule.time_zone();
-        for (at, text) in lines.iter().take(shown) {
-            let local = human::local(&at.to_zoned(zone.clone()));
-            writeln!(out, "  {local}  {at}  {}", plain::line(text))?;
-        }
-        if lines.len() > shown {
-            let more = human::count(lines.len() - shown);
-            writeln!(out, "  … {more} more; --all prints them")?;
-        }
+        list::print_lines(out, changes, zone, self.span, is_complete)?;
         if self.changes.is_empty() {
             writeln!(out, "  {} all the time", plain::line(&first))?;
         }
         self.notes()
             .try_for_each(|note| writeln!(out, "{}", plain::line(&note)))
-    }
-
-    /// The changes of the values and of the clocks, in their order.
-    fn lines(&self) -> Vec<(Timestamp, String)> {
-        let zone = self.planned.schedule.time_zone();
-        let clocks = ClockChange::all(zone, self.span.from, self.span.to).into_iter();
-        let clocks = clocks.map(|change| (change.at, change.short_text()));
-        let changes = self.changes.iter();
-        let changes = changes.map(|change| (change.time, self.values(change.active)));
-        let mut lines: Vec<_> = clocks.chain(changes).collect();
-        lines.sort_by_key(|(at, _)| *at);
-        lines
     }
 }

@@ -4,11 +4,13 @@ use std::io::{self, Write};
 
 use fivespot_drawing::ClockChange;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 
 use crate::plain;
 use crate::preview::ViewOptions;
 use crate::preview::forecast::{Forecast, Transition};
 use crate::preview::human;
+use crate::preview::span::Span;
 
 /// The largest number of lines without --all.
 const LINES: usize = 50;
@@ -21,9 +23,9 @@ const MAX_PERIOD: i64 = 86_400;
 
 /// A line of the list.
 #[derive(Debug)]
-struct Line {
-    at: Timestamp,
-    text: String,
+pub(super) struct Line {
+    pub(super) at: Timestamp,
+    pub(super) text: String,
 }
 
 /// Prints the changes within the span.
@@ -39,30 +41,42 @@ pub(super) fn print(
         "not wanted"
     };
     writeln!(out, "From {} ({state}) to {}:", span.from, span.to)?;
+    let changes: Vec<Line> = if view.is_complete {
+        forecast.transitions.iter().map(line).collect()
+    } else {
+        collapsed(&forecast.transitions)
+    };
     let zone = forecast.schedule.time_zone();
+    print_lines(out, changes, zone, span, view.is_complete)?;
+    if forecast.transitions.is_empty() {
+        writeln!(out, "  {state} all the time")?;
+    }
+    Ok(())
+}
+
+/// Prints changes, and those of the clocks within the span, in their order.
+pub(super) fn print_lines(
+    out: &mut dyn Write,
+    changes: impl IntoIterator<Item = Line>,
+    zone: &TimeZone,
+    span: Span,
+    is_complete: bool,
+) -> io::Result<()> {
     let clocks = ClockChange::all(zone, span.from, span.to).into_iter();
     let clocks = clocks.map(|change| Line {
         at: change.at,
         text: change.short_text(),
     });
-    let changes = if view.is_complete {
-        forecast.transitions.iter().map(line).collect()
-    } else {
-        collapsed(&forecast.transitions)
-    };
     let mut lines: Vec<Line> = clocks.chain(changes).collect();
     lines.sort_by_key(|line| line.at);
-    let shown = if view.is_complete { usize::MAX } else { LINES };
+    let shown = if is_complete { usize::MAX } else { LINES };
     for Line { at, text } in lines.iter().take(shown) {
         let local = human::local(&at.to_zoned(zone.clone()));
-        writeln!(out, "  {local}  {at}  {text}")?;
+        writeln!(out, "  {local}  {at}  {}", plain::line(text))?;
     }
     if lines.len() > shown {
         let more = human::count(lines.len() - shown);
         writeln!(out, "  … {more} more; --all prints them")?;
-    }
-    if forecast.transitions.is_empty() {
-        writeln!(out, "  {state} all the time")?;
     }
     Ok(())
 }

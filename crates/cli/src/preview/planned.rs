@@ -14,21 +14,35 @@ use crate::document::Document;
 use crate::preview::Context;
 use crate::{Failure, undecodable};
 
-/// A ScheduledMachine and its schedule.
+/// An object that follows a schedule, with its schedule.
 #[derive(Debug)]
-pub(crate) struct PlannedMachine {
-    pub(crate) object: ScheduledMachine,
+pub(crate) struct Planned<K> {
+    pub(crate) object: K,
     pub(crate) namespace: String,
     pub(crate) name: String,
-    /// With calendars and overrides, also those that have ended.
+    /// Of a machine with calendars and overrides, also those that have ended; of a capacity with
+    /// the lead time too.
     pub(crate) schedule: Schedule,
     /// Why the schedule does not apply.
     pub(crate) off: Option<Off>,
     /// Calendars that exceptions refer to and that do not exist.
     pub(crate) missing_calendars: Vec<String>,
-    /// The class of the machine, if it is not known what it sets.
+    /// The class of a machine, if it is not known what it sets.
     pub(crate) unknown_class: Option<String>,
 }
+
+impl<K> Planned<K> {
+    /// The schedule, unless it does not apply.
+    pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
+        active(&self.schedule, self.off)
+    }
+}
+
+/// A ScheduledMachine and its schedule.
+pub(crate) type PlannedMachine = Planned<ScheduledMachine>;
+
+/// A ScheduledCapacity and its schedule.
+pub(crate) type PlannedCapacity = Planned<ScheduledCapacity>;
 
 impl PlannedMachine {
     /// Reads a document, with its calendars and overrides. `namespace` is that of an object without one.
@@ -93,25 +107,6 @@ impl PlannedMachine {
             )
             .collect()
     }
-
-    /// The schedule, unless it does not apply.
-    pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
-        active(&self.schedule, self.off)
-    }
-}
-
-/// A ScheduledCapacity and its schedule.
-#[derive(Debug)]
-pub(crate) struct PlannedCapacity {
-    pub(crate) object: ScheduledCapacity,
-    pub(crate) namespace: String,
-    pub(crate) name: String,
-    /// With calendars, overrides and the lead time.
-    pub(crate) schedule: Schedule,
-    /// Why the schedule does not apply.
-    pub(crate) off: Option<Off>,
-    /// Calendars that exceptions refer to and that do not exist.
-    pub(crate) missing_calendars: Vec<String>,
 }
 
 impl PlannedCapacity {
@@ -153,6 +148,7 @@ impl PlannedCapacity {
             .with_lead_time(lead_time);
         Ok(Self {
             off: Off::of_capacity(&object),
+            unknown_class: None,
             missing_calendars: missing(&object.spec.schedule, calendars),
             object,
             namespace,
@@ -178,11 +174,6 @@ impl PlannedCapacity {
         edges
             .flatten()
             .filter(move |(at, _)| *at > from && *at < to)
-    }
-
-    /// The schedule, unless the inactive values apply whatever it says.
-    pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
-        active(&self.schedule, self.off)
     }
 
     /// Whether the active values apply at `now`.
