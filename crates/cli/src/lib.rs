@@ -25,6 +25,7 @@ mod plan;
 mod preview;
 mod reader;
 mod report;
+mod requests;
 mod set;
 mod status;
 #[cfg(test)]

@@ -18,7 +18,10 @@ const NAMED: usize = 3;
 /// The server refuses to list them. The error is its message.
 pub(super) async fn capacities(reader: &Reader) -> Result<Vec<Value>, String> {
     let (version, plural) = (name::API_VERSION, name::CAPACITY_PLURAL);
-    reader.list(&format!("/apis/{version}/{plural}")).await
+    reader
+        .requests
+        .list(&format!("/apis/{version}/{plural}"))
+        .await
 }
 
 /// A kind whose objects are judged.

@@ -7,7 +7,8 @@ use fivespot_api::{crd, manifest};
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 const CHECK: &str = "crd";
 const REMEDY: &str = "apply deploy/install.yaml or install the chart";
@@ -26,7 +27,7 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
 async fn check_crd(reader: &Reader, ours: &Value) -> Finding {
     let name = ours["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}");
-    match reader.get(&path).await {
+    match reader.requests.get(&path).await {
         Response::NotFound => Finding::error(
             CHECK,
             format!("5-Spot is not installed in this cluster: there is no CRD {name}"),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::Operator;
 use super::finding::Finding;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 /// Lists all ScheduledMachines.
 ///
@@ -16,6 +17,7 @@ use crate::reader::{Reader, Response};
 /// The server refuses to list them. The error is its message.
 pub(super) async fn read(reader: &Reader) -> Result<Vec<Value>, String> {
     reader
+        .requests
         .list(&format!("/apis/{}/{}", name::API_VERSION, name::PLURAL))
         .await
 }
@@ -38,7 +40,7 @@ pub(super) async fn check(
 
 async fn cluster_api(reader: &Reader) -> Finding {
     const CHECK: &str = "cluster-api";
-    match reader.get("/apis/cluster.x-k8s.io").await {
+    match reader.requests.get("/apis/cluster.x-k8s.io").await {
         Response::Found(group) => {
             let version = group["preferredVersion"]["version"]
                 .as_str()
@@ -90,7 +92,7 @@ async fn provider(
     namespaces: &BTreeMap<String, String>,
 ) -> Finding {
     const CHECK: &str = "provider";
-    let served = match reader.get(&format!("/apis/{version}")).await {
+    let served = match reader.requests.get(&format!("/apis/{version}")).await {
         Response::Found(list) => plural(&list, kind),
         Response::NotFound => None,
         Response::Failed(why) => return Finding::unknown(CHECK, why),
@@ -144,7 +146,7 @@ async fn is_terminating(reader: &Reader, plural: &str, group: &str) -> bool {
     let path = format!(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.{group}"
     );
-    match reader.get(&path).await {
+    match reader.requests.get(&path).await {
         Response::Found(crd) => !crd["metadata"]["deletionTimestamp"].is_null(),
         Response::NotFound | Response::Failed(_) => false,
     }
@@ -232,7 +234,7 @@ async fn kubeconfig(
     let is_allowed = reader.is_allowed(&user(operator), attributes).await;
     let path = format!("/api/v1/namespaces/{namespace}/secrets/{secret}");
     // A user of this command rarely may read Secrets, so only its absence is a finding.
-    match (is_allowed, reader.get(&path).await) {
+    match (is_allowed, reader.requests.get(&path).await) {
         (Ok(false), _) => Finding::warning(
             CHECK,
             format!(

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::Operator;
 use super::finding::Finding;
 use super::zones;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 /// Checks the Deployment, if there is one, the Lease and the time zones.
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
@@ -50,7 +51,7 @@ async fn list_deployments(
     namespace: &str,
 ) -> Result<Vec<Value>, String> {
     let path = format!("/apis/apps/v1/namespaces/{namespace}/deployments");
-    reader.list(&path).await
+    reader.requests.list(&path).await
 }
 
 /// Checks that the replicas of the operator's Deployment are ready.
@@ -198,7 +199,7 @@ pub(super) async fn read_capacity_lease(
     let (namespace, lease) = (&operator.namespace, name::CAPACITY_LEASE);
     let path =
         format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}");
-    match reader.get(&path).await {
+    match reader.requests.get(&path).await {
         Response::Found(found) => Some(Lease::of(&[found], lease, namespace, reader.now)),
         Response::NotFound => None,
         Response::Failed(cause) => Some(Lease::NotReadable { cause }),
@@ -209,11 +210,14 @@ pub(super) async fn read_capacity_lease(
 pub(super) async fn read_lease(reader: &Reader, operator: &Operator) -> Lease {
     let namespace = &operator.namespace;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    let leader = reader.get(&format!("{path}/{}", operator.lease)).await;
+    let leader = reader
+        .requests
+        .get(&format!("{path}/{}", operator.lease))
+        .await;
     let leases = match leader {
         Response::Found(lease) => Ok(vec![lease]),
         Response::Failed(cause) => Err(cause),
-        Response::NotFound => reader.list(&path).await,
+        Response::NotFound => reader.requests.list(&path).await,
     };
     match leases {
         Ok(leases) => Lease::of(&leases, &operator.lease, namespace, reader.now),
@@ -238,7 +242,7 @@ pub(super) async fn clock(reader: &Reader, operator: &Operator) -> Option<Findin
         "/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{}",
         operator.lease
     );
-    let renewed = match reader.get(&path).await {
+    let renewed = match reader.requests.get(&path).await {
         Response::Found(lease) => lease["spec"]["renewTime"].as_str().map(str::parse),
         Response::NotFound | Response::Failed(_) => None,
     };

@@ -5,7 +5,8 @@ use fivespot_install::controller::POLICIES_SINCE;
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 const CHECK: &str = "admission";
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
@@ -33,7 +34,7 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
 async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
     let name = ours["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("{GROUP}/validatingadmissionpolicies/{name}");
-    let stored = match reader.get(&path).await {
+    let stored = match reader.requests.get(&path).await {
         Response::Found(stored) => stored,
         Response::Failed(why) => {
             return Finding::unknown(CHECK, format!("{name}: {why}"));
@@ -49,7 +50,7 @@ async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
         }
     };
     let path = format!("{GROUP}/validatingadmissionpolicybindings/{binding}");
-    let actions = match reader.get(&path).await {
+    let actions = match reader.requests.get(&path).await {
         Response::Found(binding) => binding["spec"]["validationActions"].clone(),
         Response::Failed(why) => {
             return Finding::unknown(CHECK, format!("{binding}: {why}"));
@@ -99,7 +100,7 @@ fn messages(policy: &Value) -> Vec<&Value> {
 async fn webhook(reader: &Reader) -> Finding {
     let name = name::WEBHOOK_CONFIGURATION;
     let path = format!("{GROUP}/validatingwebhookconfigurations/{name}");
-    match reader.get(&path).await {
+    match reader.requests.get(&path).await {
         Response::Failed(why) => Finding::unknown(CHECK, format!("{name}: {why}")),
         Response::NotFound => Finding::error(
             CHECK,

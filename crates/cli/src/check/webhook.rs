@@ -5,7 +5,8 @@ use fivespot_api::name;
 use serde_json::Value;
 
 use super::finding::Finding;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 const CHECK: &str = "webhook";
 const KINDS: [&str; 2] = [
@@ -19,7 +20,7 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
     let mut called = 0_usize;
     for kind in KINDS {
         let path = format!("/apis/admissionregistration.k8s.io/v1/{kind}");
-        let configurations = match reader.list(&path).await {
+        let configurations = match reader.requests.list(&path).await {
             Ok(configurations) => configurations,
             Err(why) => {
                 wrong.push(Finding::unknown(CHECK, why));
@@ -90,7 +91,7 @@ async fn uncallable(reader: &Reader, webhook: &Value) -> Option<Finding> {
     }
     let path = format!("/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices");
     let selector = format!("kubernetes.io/service-name={service}");
-    let slices = match reader.list_where(&path, &selector).await {
+    let slices = match reader.requests.list_where(&path, &selector).await {
         Ok(slices) => slices,
         Err(why) => {
             let message = format!("webhook {name}: its endpoints are not known: {why}");
@@ -101,7 +102,7 @@ async fn uncallable(reader: &Reader, webhook: &Value) -> Option<Finding> {
         return None;
     }
     let path = format!("/api/v1/namespaces/{namespace}/services/{service}");
-    let why = match reader.get(&path).await {
+    let why = match reader.requests.get(&path).await {
         Response::NotFound => format!("there is no Service {namespace}/{service}"),
         Response::Found(_) | Response::Failed(_) => {
             format!("Service {namespace}/{service} has no ready endpoint")

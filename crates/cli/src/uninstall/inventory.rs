@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::{RemovalOptions, namespace};
 use crate::Failure;
 use crate::check::{Operator, is_lease_fresh};
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 /// An object, with its kind and name and its API path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +196,7 @@ impl Inventory {
         for resource in &RESOURCES {
             let name = resource.definition_name();
             let path = format!("{CRDS}/{name}");
-            let Response::Found(_) = reader.get(&path).await else {
+            let Response::Found(_) = reader.requests.get(&path).await else {
                 continue;
             };
             self.crds.push(Object {
@@ -206,7 +207,7 @@ impl Inventory {
             });
             let plural = resource.plural;
             let root = format!("/apis/{}", resource.api_version());
-            for object in reader.list(&format!("{root}/{plural}")).await? {
+            for object in reader.requests.list(&format!("{root}/{plural}")).await? {
                 let (namespace, name) = identity(&object);
                 self.machines.push(Object {
                     kind: resource.kind,
@@ -234,11 +235,11 @@ impl Inventory {
         unlabelled: &[Value],
     ) -> Result<Vec<Object>, String> {
         let path = format!("{}/{}", kind.group, kind.plural);
-        let mut found = reader.list_where(&path, LABEL).await?;
+        let mut found = reader.requests.list_where(&path, LABEL).await?;
         for document in unlabelled.iter().filter(|of| of["kind"] == kind.name) {
             let (namespace, name) = identity(document);
             if let Response::Found(object) =
-                reader.get(&kind.path(&namespace, &name)).await
+                reader.requests.get(&kind.path(&namespace, &name)).await
             {
                 found.retain(|it| identity(it) != (namespace.clone(), name.clone()));
                 found.push(object);

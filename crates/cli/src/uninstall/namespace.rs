@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::RemovalOptions;
 use crate::plain;
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 
 /// The namespaces that the manifests create. Others exist before 5-Spot and may be shared.
 const CREATED: [&str; 3] = [
@@ -62,7 +63,7 @@ async fn retained(
     for resource in resources(reader).await? {
         let Resource { root, plural, kind } = &resource;
         let path = format!("{root}/namespaces/{namespace}/{plural}");
-        for object in reader.list(&path).await? {
+        for object in reader.requests.list(&path).await? {
             if is_retained(&resource, &object, options) {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
                 found.push(format!("{kind} {name}"));
@@ -164,7 +165,7 @@ async fn resources(reader: &Reader) -> Result<Vec<Resource>, String> {
 }
 
 async fn document(reader: &Reader, path: &str) -> Result<Value, String> {
-    match reader.get(path).await {
+    match reader.requests.get(path).await {
         Response::Found(found) => Ok(found),
         Response::NotFound => Err(format!("{path} is not served")),
         Response::Failed(why) => Err(why),

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use super::inventory::{Inventory, Object};
 use super::{RemovalOptions, namespace};
-use crate::reader::{Reader, Response};
+use crate::reader::Reader;
+use crate::requests::Response;
 use crate::{Failure, Outcome};
 
 /// The interval between two checks whether an object is gone.
@@ -106,7 +107,12 @@ impl Removal<'_> {
         propagation: &str,
         out: &mut dyn Write,
     ) -> Result<(), Failure> {
-        let done = self.reader.delete(&object.path, propagation).await;
+        let done = self
+            .reader
+            .requests
+            .delete(&object.path, propagation)
+            .await
+            .done();
         done.map_err(|why| request_failure(object, why))?;
         writeln!(out, "deleted {object}")?;
         Ok(out.flush()?)
@@ -114,7 +120,7 @@ impl Removal<'_> {
 
     /// Removes the operator's finalizer from an object, so that its machine is kept.
     async fn release(&self, object: &Object) -> Result<(), Failure> {
-        let Response::Found(found) = self.reader.get(&object.path).await else {
+        let Response::Found(found) = self.reader.requests.get(&object.path).await else {
             return Ok(());
         };
         let finalizers = found["metadata"]["finalizers"].as_array();
@@ -128,7 +134,12 @@ impl Removal<'_> {
             // A finalizer that was added meanwhile is not overwritten.
             "resourceVersion": found["metadata"]["resourceVersion"],
         }});
-        let done = self.reader.merge(&object.path, &change).await;
+        let done = self
+            .reader
+            .requests
+            .merge(&object.path, &change)
+            .await
+            .done();
         done.map_err(|why| request_failure(object, why))
     }
 
@@ -140,7 +151,10 @@ impl Removal<'_> {
     ) -> Result<bool, Failure> {
         let all = async {
             for object in objects {
-                while !matches!(self.reader.get(&object.path).await, Response::NotFound) {
+                while !matches!(
+                    self.reader.requests.get(&object.path).await,
+                    Response::NotFound
+                ) {
                     tokio::time::sleep(POLL_INTERVAL).await;
                 }
             }
@@ -149,7 +163,7 @@ impl Removal<'_> {
             return Ok(true);
         }
         for object in objects {
-            if let Response::Found(found) = self.reader.get(&object.path).await {
+            if let Response::Found(found) = self.reader.requests.get(&object.path).await {
                 let message = found["status"]["message"].as_str().unwrap_or_default();
                 writeln!(
                     out,
