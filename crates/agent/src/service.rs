@@ -37,115 +37,26 @@ const MAX_BYTES: u64 = 256 * 1024;
 /// Directories that the service does not see.
 const HIDDEN: [&str; 5] = ["/home", "/root", "/run/user", "/tmp", "/var/tmp"];
 
-/// What does not depend on a host.
-const BEFORE: &str = "\
-[Unit]
-Description=Returns this host to its owner (5-Spot)
-After=network-online.target
-Wants=network-online.target";
-const SERVICE: &str = "
-[Service]
-Restart=always
-RestartSec=5
-# Where users ask for the host, as in /tmp: they create files, and remove their own.
-ExecStartPre=+/usr/bin/install -d -m 1777 /run/5spot/owner
-";
-const AFTER: &str = "\
-# Removed when the service stops, so that its state is not taken for that of an agent that runs.
-RuntimeDirectory=5spot/agent
-# Neither root nor a user of the host. The kubeconfig is read by systemd and handed over.
-DynamicUser=yes
-NoNewPrivileges=yes
-# The processes of all users, and the kernel's messages about them, stay visible: that is the work.
-# Hence no ProtectProc, PrivateNetwork or PrivateUsers.
-RestrictAddressFamilies=AF_INET AF_INET6 AF_NETLINK AF_UNIX
-ProtectSystem=strict
-ProtectHome=yes
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectClock=yes
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-LockPersonality=yes
-MemoryDenyWriteExecute=yes
-RemoveIPC=yes
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-SystemCallFilter=~@privileged @resources process_vm_readv process_vm_writev
-SystemCallErrorNumber=EPERM
-UMask=0022
-MemoryMax=64M
-TasksMax=16
-
-[Install]
-WantedBy=multi-user.target
-";
+/// The unit of the agent. What depends on the host is between two `@`.
+const TEMPLATE: &str = include_str!("service/agent.service");
 /// Of an agent that holds pods.
 const HOLDS_PODS: &str = "\
 # What it has done with pods, until an API server knows.
 StateDirectory=5spot-reclaim-agent
 # Control groups belong to root, except for two files that the service of pods gives to this one.
-ProtectControlGroups=no
-";
-const HOLDS_NONE: &str = "ProtectControlGroups=yes\n";
+ProtectControlGroups=no";
+const HOLDS_NONE: &str = "ProtectControlGroups=yes";
 const LOOKS_NOWHERE: &str = "\
 CapabilityBoundingSet=
-AmbientCapabilities=
-";
+AmbientCapabilities=";
 /// Of an agent that sees which processes use a graphics card.
 const LOOKS_INTO_PROCESSES: &str = "\
 # Which files the processes of all users have open, and what a graphics card has done for them. Nothing
 # in these processes is changed, and none is traced.
 CapabilityBoundingSet=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
 AmbientCapabilities=CAP_SYS_PTRACE CAP_DAC_READ_SEARCH
-ReadOnlyPaths=/proc
-";
-const PODS: &str = "\
-[Unit]
-Description=Lets the agent freeze and end the pods of this host (5-Spot)
-BindsTo=5spot-reclaim-agent.service
-After=5spot-reclaim-agent.service
-
-[Service]
-Restart=always
-RestartSec=5
-# The kubelet makes the control group when the host joins a cluster, after the agent has started. The
-# agent's user is the one to whom its directory belongs.
-ExecStart=/bin/sh -c 'while sleep 2; do chown --reference=/run/5spot/agent \
- /sys/fs/cgroup/kubepods*/cgroup.freeze /sys/fs/cgroup/kubepods*/cgroup.kill 2>/dev/null; done'
-ExecStopPost=-/bin/sh -c 'chown root:root \
- /sys/fs/cgroup/kubepods*/cgroup.freeze /sys/fs/cgroup/kubepods*/cgroup.kill 2>/dev/null'
-NoNewPrivileges=yes
-CapabilityBoundingSet=CAP_CHOWN
-AmbientCapabilities=
-PrivateNetwork=yes
-RestrictAddressFamilies=none
-ProtectSystem=strict
-ProtectHome=yes
-ProtectProc=invisible
-PrivateTmp=yes
-PrivateDevices=yes
-ProtectClock=yes
-ProtectControlGroups=no
-ProtectHostname=yes
-ProtectKernelLogs=yes
-ProtectKernelModules=yes
-ProtectKernelTunables=yes
-LockPersonality=yes
-MemoryDenyWriteExecute=yes
-RestrictNamespaces=yes
-RestrictRealtime=yes
-RestrictSUIDSGID=yes
-SystemCallArchitectures=native
-SystemCallFilter=@system-service
-MemoryMax=16M
-TasksMax=4
-";
+ReadOnlyPaths=/proc";
+const PODS: &str = include_str!("service/pods.service");
 
 /// The service of one host.
 #[derive(Clone, Debug)]
@@ -211,11 +122,11 @@ impl Service {
         if self.holds_pods {
             command.push_str(" --state-directory %S/5spot-reclaim-agent");
         }
-        let mut credentials = format!("LoadCredential=kubeconfig:{kubeconfig}\n");
+        let mut credentials = format!("LoadCredential=kubeconfig:{kubeconfig}");
         if let Some(path) = &self.machine_kubeconfig {
             let path = plain("--machine-kubeconfig", path)?;
             command.push_str(" --machine-kubeconfig %d/machine-kubeconfig");
-            let _ = writeln!(credentials, "LoadCredential=machine-kubeconfig:{path}");
+            let _ = write!(credentials, "\nLoadCredential=machine-kubeconfig:{path}");
         }
         for argument in &self.arguments {
             let _ = write!(command, " {}", quoted(argument)?);
@@ -230,9 +141,13 @@ impl Service {
         } else {
             LOOKS_NOWHERE
         };
-        Ok(format!(
-            "{BEFORE}{wants}\n{SERVICE}ExecStart={command}\n{credentials}{holds}{looks}{AFTER}"
-        ))
+        // The command last: it contains what a user has written.
+        Ok(TEMPLATE
+            .replace("@wants@", &wants)
+            .replace("@credentials@", &credentials)
+            .replace("@holds@", holds)
+            .replace("@looks@", looks)
+            .replace("@command@", &command))
     }
 
     /// Checks what the service needs below `root`.

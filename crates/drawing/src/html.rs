@@ -13,31 +13,7 @@ use crate::{style, svg};
 const MAX_SPANS: usize = 7;
 
 /// The style sheet of [`figure`] and [`table`], in addition to [`style::sheet`].
-pub const SHEET: &str = "\
-:root{color-scheme:light dark}
-body{margin:0;font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans',sans-serif;background:#fff;color:#1b2026}
-main{padding:1rem;max-width:1700px;margin:auto}
-h1{font-size:1.35rem;margin:.2rem 0 .4rem}h2{font-size:1.1rem;margin:1.4rem 0 .4rem}
-figure{margin:1rem 0}
-.fleet{display:flex;align-items:flex-start}
-.names{list-style:none;margin:0;padding:46px .6rem 0 0;flex:none;max-width:40vw;font-size:12px}
-.names li{height:22px;line-height:22px;overflow:hidden;text-overflow:ellipsis;white-space:nowrap}
-.names .group{font-weight:600}
-.names .wanted{font-weight:600;padding-top:16px;height:auto}
-.names .wanted span{display:block;font-weight:400;font-size:10.5px;line-height:14px}
-.scroll{overflow-x:auto;flex:1 1 auto;min-width:0}
-.scroll svg{display:block}
-.legend{list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.4rem 0 0;padding:0;font-size:12px}
-.legend li{display:flex;align-items:center;gap:.4rem}
-table{border-collapse:collapse;font-size:13px;width:100%}
-th,td{text-align:left;vertical-align:top;padding:.25rem .8rem .25rem 0;border-bottom:1px solid #d5dae0}
-th[scope=row]{white-space:nowrap}td.number{text-align:right;font-variant-numeric:tabular-nums}th.number{text-align:right}
-a{color:#0a5f97}
-:focus-visible{outline:2px solid #0a5f97;outline-offset:2px}
-@media (prefers-color-scheme:dark){body{background:#14181d;color:#e8ecf1}a{color:#7cc0f0}th,td{border-color:#333c46}:focus-visible{outline-color:#7cc0f0}}
-@media (max-width:480px){main{padding:.6rem}.names{max-width:34vw;font-size:11px}}
-@media print{body{background:#fff;color:#000}.scroll{overflow:visible}.fleet{zoom:.6}tr{break-inside:avoid}}
-";
+pub const SHEET: &str = include_str!("html.css");
 
 /// The whole picture as a self-contained file: bars, curve, legend, and a table.
 pub fn document(fleet: &Fleet) -> String {
