@@ -4,15 +4,13 @@ mod icalendar;
 #[cfg(test)]
 mod tests;
 
-use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 
 use fivespot_api::{name, rules, schedule_calendar::MAX_DATES};
 use serde_json::json;
 
-use crate::document::{read_bounded, unreadable};
-use crate::{Failure, Outcome, output, plain};
+use crate::{Failure, Outcome, input, output, plain};
 use icalendar::Events;
 
 const EXAMPLES: &str = "\
@@ -62,27 +60,13 @@ struct ImportArgs {
 
 /// Returns the text if an API server accepts it as the name of an object.
 fn object_name(text: &str) -> Result<String, String> {
-    match kubemu_admission::name::dns_subdomain(text)
-        .into_iter()
-        .next()
-    {
-        None => Ok(text.to_owned()),
-        Some(why) => Err(why),
-    }
+    let wrong = kubemu_admission::name::dns_subdomain(text);
+    wrong.into_iter().next().map_or(Ok(text.to_owned()), Err)
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let Command::Import(args) = &args.command;
-    let (origin, text) = if args.file.as_os_str() == "-" {
-        let origin = "standard input".to_owned();
-        let text = read_bounded(&origin, io::stdin().lock())?;
-        (origin, text)
-    } else {
-        let origin = args.file.display().to_string();
-        let file = File::open(&args.file).map_err(|error| unreadable(&origin, &error))?;
-        let text = read_bounded(&origin, file)?;
-        (origin, text)
-    };
+    let (origin, text) = input::read(&args.file)?;
     let Events { dates, cancelled } = import(&origin, &text)?;
     let mut object = json!({
         "apiVersion": name::API_VERSION,

@@ -2,9 +2,8 @@
 
 mod text;
 
-use std::fs;
-use std::io::{self, ErrorKind, Read as _, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, Write};
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use fivespot_api::older::{self, Change};
@@ -12,8 +11,7 @@ use jiff::Timestamp;
 use kubemu_clock::Clock;
 use serde_json::Value;
 
-use crate::document::unreadable;
-use crate::{Failure, Outcome, output};
+use crate::{Failure, Outcome, input, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +49,7 @@ enum Form {
 }
 
 pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    let (origin, source) = read(&args.file)?;
+    let (origin, source) = input::read(&args.file)?;
     let windows = args.windows.then(|| Clock::system().now());
     let converted = text::convert(&origin, &source, windows)?;
     match args.output {
@@ -73,23 +71,6 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         writeln!(notes, "{note}")?;
     }
     Ok(Outcome::Yes)
-}
-
-fn read(path: &Path) -> Result<(String, String), Failure> {
-    if path.as_os_str() == "-" {
-        let mut text = String::new();
-        let reading = io::stdin().lock().read_to_string(&mut text);
-        reading.map_err(|error| unreadable("standard input", &error))?;
-        return Ok(("standard input".to_owned(), text));
-    }
-    let origin = path.display().to_string();
-    let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        ErrorKind::IsADirectory => {
-            unreadable(&origin, &error).remedy("give one file with -f")
-        }
-        _ => unreadable(&origin, &error),
-    })?;
-    Ok((origin, text))
 }
 
 /// Converts an object, or the items of a list. With `windows` it also converts lists of days and

@@ -18,6 +18,7 @@ mod dashboard;
 mod dev;
 mod explain;
 mod generate;
+mod input;
 mod named;
 mod output;
 mod overriding;
