@@ -8,7 +8,7 @@ use fivespot_install::agent::{Detection, KernelVersion, Matching, Settings, Sign
 use fivespot_install::file;
 use fivespot_schedule::Duration;
 
-use super::image::{self, ImageArgs};
+use super::image::{AGENT, ImageArgs};
 use super::rbac::is_dns_label;
 use super::{Output, failed};
 use crate::Failure;
@@ -207,7 +207,7 @@ impl Args {
         if self.host_policy {
             return file::host_policy().map_err(failed);
         }
-        self.images.check(image::ONLY_AGENT_IMAGE, &self.image)?;
+        self.images.check("--image", AGENT, &self.image)?;
         let mut settings = Settings {
             image: self.image.clone(),
             kernel: self.kernel,

@@ -3,14 +3,14 @@
 use std::num::NonZeroU32;
 
 use fivespot_api::manifest::GeneratedFile;
-use fivespot_controller::program::reclaim_override;
+use fivespot_controller::program::{NAME, reclaim_override};
 use fivespot_install::controller::{Network, POLICIES_SINCE, Settings};
 use fivespot_install::file;
 use fivespot_schedule::Duration;
 use kubemu_admission::KubeVersion;
 use serde_json::{Map, Value};
 
-use super::image::{self, ImageArgs};
+use super::image::{AGENT, ImageArgs};
 use super::node::NodeArgs;
 use super::rbac::{RightsArgs, check_namespace};
 use super::{Output, default_version, failed};
@@ -88,14 +88,18 @@ impl Args {
     /// A namespace has an invalid name, an image has no registry, the volume is none, or that
     /// version of Kubernetes lacks what the nodes must support.
     pub(super) fn files(&self) -> Result<Vec<GeneratedFile>, Failure> {
-        self.images.check(image::IMAGE, &self.image)?;
+        self.images.check("--image", NAME, &self.image)?;
         let has_agent = self.kube_version.minor() >= POLICIES_SINCE;
         if !self.output.is_printed() {
             if has_agent {
-                self.images.check(image::AGENT_IMAGE, &self.agent_image)?;
+                self.images
+                    .check("--agent-image", AGENT, &self.agent_image)?;
             }
-            self.images
-                .check(image::WEBHOOK_IMAGE, &self.webhook_image)?;
+            self.images.check(
+                "--webhook-image",
+                fivespot_webhook::program::NAME,
+                &self.webhook_image,
+            )?;
         }
         check_namespace(&self.metrics_namespace)?;
         self.rights.warn(self.kube_version.minor());

@@ -7,10 +7,10 @@ use fivespot_install::capacity_policy::kinds_in;
 use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
-use fivespot_webhook::program::ValidationActions;
+use fivespot_webhook::program::{NAME, ValidationActions};
 use kubemu_admission::KubeVersion;
 
-use super::image::{self, ImageArgs};
+use super::image::ImageArgs;
 use super::node::NodeArgs;
 use super::rbac::check_namespace;
 use super::{Output, failed};
@@ -102,7 +102,7 @@ impl Args {
     /// A namespace has an invalid name, the image has no registry, the actions do not exist or
     /// exclude each other, or that version of Kubernetes lacks what the nodes must support.
     pub(super) fn file(&self) -> Result<GeneratedFile, Failure> {
-        self.images.check(image::ONLY_WEBHOOK_IMAGE, &self.image)?;
+        self.images.check("--image", NAME, &self.image)?;
         self.actions.validator()?;
         check_namespace(&self.operator_namespace)?;
         check_namespace(&self.metrics_namespace)?;
