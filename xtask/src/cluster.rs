@@ -220,34 +220,19 @@ fn restart_providers(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>>
         .map_err(|why| format!("the restart failed: {why}").into())
 }
 
-/// A shell command that restarts the providers of a running cluster.
-///
-/// # Errors
-/// The path of this program is unknown.
-pub(crate) fn restart_command(choice: &Choice) -> Result<String, Box<dyn Error>> {
-    let program = env::current_exe()?;
-    let program = program
-        .to_str()
-        .ok_or("the path of this program is not UTF-8")?;
-    let program = program.replace('\'', r"'\''");
-    let name = choice.name.as_ref().map(|name| format!(" --name {name}"));
-    let name = name.unwrap_or_default();
-    Ok(format!("'{program}' cluster {RESTART_PROVIDERS}{name}"))
-}
-
 /// A running cluster.
-pub(crate) struct Running {
+struct Running {
     /// The path of its administrator's kubeconfig.
-    pub(crate) kubeconfig: PathBuf,
+    kubeconfig: PathBuf,
     /// The versions of `kubernetes`, `clusterAPI` and `providers`.
-    pub(crate) versions: Value,
+    versions: Value,
 }
 
 /// Returns the running cluster.
 ///
 /// # Errors
 /// No cluster runs, or its versions cannot be read.
-pub(crate) fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn Error>> {
+fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn Error>> {
     let cluster = Cluster::new(root, choice);
     if cluster.call().is_none() {
         return Err(
@@ -259,15 +244,6 @@ pub(crate) fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn E
         kubeconfig: cluster.kubeconfig(),
         versions: serde_json::from_str(&versions)?,
     })
-}
-
-/// The path of kubectl: `kubectl` if it is on the PATH, else the one that is built here.
-///
-/// # Errors
-/// Go is not installed, or the build fails.
-pub(crate) fn kubectl_of(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
-    let own = Cluster::new(root, &Choice::default()).own_kubectl()?;
-    Ok(own.unwrap_or_default().join("kubectl"))
 }
 
 impl Cluster {
@@ -401,17 +377,6 @@ mod tests {
         let alone = Choice::with_versions(&["--alone", "--plugins", "A,B"]);
         assert_eq!(alone.map(|it| it.plugins).as_deref(), Some("A,B"));
         assert_eq!(chosen(&["--plugins", "A,B"]), None);
-    }
-
-    #[test]
-    fn the_command_names_the_cluster_whose_providers_are_restarted() {
-        let command = |words: &[&str]| {
-            let choice = Choice::by_name(words).expect("a choice");
-            restart_command(&choice).expect("a command")
-        };
-        assert!(command(&[]).ends_with("' cluster restart-providers"));
-        let named = command(&["--name", "real"]);
-        assert!(named.ends_with("' cluster restart-providers --name real"));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::marked_page::filled;
-use crate::{provider_suite, stored_results};
+use crate::stored_results;
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "internals/conformance.md";
@@ -20,15 +20,19 @@ pub(crate) const PATH: &str = "internals/conformance.md";
 /// Where the results of promises are kept, one file per backend. Written by `cargo xtask promises`.
 pub(crate) const RESULTS: &str = "e2e/results";
 
+/// Where `cargo run --bin providers` keeps its results, one file per run.
+const PROVIDERS: &str = "e2e/providers";
+
 /// The whole page.
 ///
 /// # Errors
 /// A result cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
     let promises = stored_results::results(&root.join(RESULTS))?;
+    let providers = stored_results::results(&root.join(PROVIDERS))?;
     let parts = [
         ("promises", render(&promises)),
-        ("providers", provider_suite::text(root)?),
+        ("providers", of_providers(&providers)),
     ];
     filled(root, PATH, parts)
 }
@@ -64,6 +68,36 @@ fn render(results: &[Value]) -> String {
         }
     }
     text
+}
+
+fn of_providers(results: &[Value]) -> String {
+    let mut sections = Vec::new();
+    for result in results {
+        let named = |field: &str| result[field].as_str().unwrap_or_default();
+        let [kept, broken, not_run] =
+            ["kept", "broken", "notRun"].map(|field| result[field].as_u64().unwrap_or(0));
+        let mut text = format!(
+            "### {}\n\n{} and {} with Cluster API {} on Kubernetes {}: {kept} kept, {broken} broken, \
+             {not_run} not run.\n\n| promise | result | why |\n|---|---|---|\n",
+            named("title"),
+            named("bootstrap"),
+            named("infrastructure"),
+            named("clusterAPI"),
+            named("kubernetes"),
+        );
+        for item in stored_results::items(&result["items"]) {
+            let said = |field: &str| item[field].as_str().unwrap_or_default();
+            let verdict = match said("result") {
+                "Kept" => "kept",
+                "Broken" => "broken",
+                _ => "not run",
+            };
+            let why = said("message").replace('|', "\\|").replace('\n', " ");
+            let _ = writeln!(text, "| `{}` | {verdict} | {why} |", said("name"));
+        }
+        sections.push(text);
+    }
+    sections.join("\n")
 }
 
 #[cfg(test)]

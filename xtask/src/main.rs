@@ -12,7 +12,6 @@ mod generate;
 mod how_we_test;
 mod marked_page;
 mod promises;
-mod provider_suite;
 mod release;
 mod scale;
 mod size;
@@ -52,9 +51,6 @@ usage: cargo xtask <task>
                  restart the processes of their providers, and wait until they are ready
   cluster kubeconfig [--name NAME]
                  print the path of their kubeconfig
-  providers [--name NAME]
-                 run `5spot conformance` against the providers of the running cluster, and
-                 record the results
   promises [--check]
                  record the results of the last complete runs of the end-to-end suite, and of
                  its last runs with every fault; with --check, print which of the former differ
@@ -96,7 +92,6 @@ fn main() -> ExitCode {
             Some(done) => done.map(none),
             None => return usage(),
         },
-        ["providers", words @ ..] => provider_suite::task(&root(), words).map(none),
         ["promises"] => promises::store(&root()).map(none),
         ["promises", "--check"] => promises::check(&root()),
         ["kubectl"] => cluster::kubectl(&root()).map(none),

@@ -1,20 +1,24 @@
-//! `cargo xtask providers`: runs `5spot conformance` against the providers of the running cluster,
-//! and writes their section of `internals/conformance.md`.
+//! `cargo run --bin providers`: runs `5spot conformance` against the providers of the running cluster, and
+//! keeps the results for `internals/conformance.md`.
 
 use std::env;
 use std::error::Error;
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 
+use clap::Parser;
 use kubemu_golang::process;
 use serde_json::{Value, json};
 
-use crate::cluster::{self, Choice};
-
-use crate::stored_results;
+/// Which cluster to use.
+#[derive(Debug, Parser)]
+struct Args {
+    /// The cluster of this name of `cargo xtask cluster up` (needs kubectl)
+    #[arg(long, value_name = "NAME")]
+    cluster: Option<String>,
+}
 
 /// Where the results are kept, a file per run.
 const RESULTS: &str = "e2e/providers";
@@ -83,39 +87,56 @@ impl Drop for Operator {
     }
 }
 
-/// Runs the suite against the providers of the cluster of the arguments, and keeps the results.
-///
-/// # Errors
-/// An argument is not `--name`, or as for [`run`].
-pub(crate) fn task(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let choice = Choice::by_name(words).ok_or("the only flag is --name NAME")?;
-    run(root, &choice)
+fn main() -> ExitCode {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    match run(package.parent().unwrap_or(package), &Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }
 
 /// Runs the suite against the providers of the running cluster, and keeps the results.
 ///
 /// # Errors
 /// No cluster runs, something cannot be built or started, or the suite cannot be run.
-fn run(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    let running = cluster::running(root, choice)?;
+fn run(root: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
+    let named = args.cluster.as_ref().map(|name| format!("--name {name}"));
+    let named = named.unwrap_or_default();
+    let state = match &args.cluster {
+        Some(name) => target(root).join(format!("cluster/run-{name}")),
+        None => target(root).join("cluster/run"),
+    };
+    let versions = fs::read_to_string(state.join("versions.json"))
+        .map_err(|_| format!("start it with `cargo xtask cluster up {named}`"))?;
+    let versions: Value = serde_json::from_str(&versions)?;
+    let kubeconfig = state.join("admin.kubeconfig");
     let program = build(root)?;
-    define(root, &program, &running.kubeconfig)?;
-    let _operator = start(root, &running.kubeconfig)?;
-    let cases = match running.versions["providers"].as_str() {
+    define(&program, &kubeconfig)?;
+    let _operator = start(root, &kubeconfig)?;
+    let cases = match versions["providers"].as_str() {
         Some("real") => OF_REAL,
         _ => OF_STAND_INS,
     };
-    let restart = cluster::restart_command(choice)?;
+    let restart = format!("cargo xtask cluster restart-providers {named}");
     fs::create_dir_all(root.join(RESULTS))?;
     for case in cases {
         eprintln!("{}", case.title);
-        let mut result = run_case(root, case, (&program, &running.kubeconfig), &restart)?;
+        let mut result = run_case(root, case, (&program, &kubeconfig), &restart)?;
         result["title"] = json!(case.title);
-        result["clusterAPI"] = running.versions["clusterAPI"].clone();
+        result["clusterAPI"] = versions["clusterAPI"].clone();
         let text = format!("{result:#}\n");
         fs::write(root.join(RESULTS).join(format!("{}.json", case.name)), text)?;
     }
     Ok(())
+}
+
+/// The folder of what Cargo builds.
+fn target(root: &Path) -> PathBuf {
+    env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| root.join("target"), |directory| root.join(directory))
 }
 
 /// Builds `5spot` and the operator, and returns the path of the former.
@@ -123,17 +144,16 @@ fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["build", "--quiet", "--bin=5spot", "--bin=5spot-controller"];
     process::run(Command::new(cargo).args(words).current_dir(root))?;
-    Ok(cluster::target(root).join("debug/5spot"))
+    Ok(target(root).join("debug/5spot"))
 }
 
 /// Creates 5-Spot's CustomResourceDefinitions in the cluster, and waits until they are served.
-fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn Error>> {
+fn define(program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn Error>> {
     let definitions = process::output(Command::new(program).args(["generate", "crd"]))?;
-    let kubectl = cluster::kubectl_of(root)?;
     let apply = ["apply", "--server-side", "--force-conflicts"].as_slice();
     let wait = ["wait", "--for=condition=Established", "--timeout=1m"].as_slice();
     for words in [apply, wait] {
-        let mut running = Command::new(&kubectl)
+        let mut running = Command::new("kubectl")
             .args(words)
             .args(["-f", "-"])
             .env("KUBECONFIG", kubeconfig)
@@ -141,7 +161,8 @@ fn define(root: &Path, program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn 
             .stdout(Stdio::null())
             .spawn()?;
         if let Some(mut input) = running.stdin.take() {
-            input.write_all(definitions.as_bytes())?;
+            // Fails if kubectl has ended, which says why.
+            let _ = input.write_all(definitions.as_bytes());
         }
         if !running.wait()?.success() {
             return Err(format!("the definitions: kubectl {} failed", words[0]).into());
@@ -159,7 +180,7 @@ fn start(root: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
         "--metrics-port=0",
         "--health-port=0",
     ];
-    let child = Command::new(cluster::target(root).join("debug/5spot-controller"))
+    let child = Command::new(target(root).join("debug/5spot-controller"))
         .args(words)
         .arg("--kubeconfig")
         .arg(kubeconfig)
@@ -195,38 +216,4 @@ fn run_case(
         Some(0 | 1) => Ok(serde_json::from_slice(&done.stdout)?),
         _ => Err(format!("{}: the suite could not be run", case.name).into()),
     }
-}
-
-/// The section of the page.
-///
-/// # Errors
-/// A result cannot be read.
-pub(crate) fn text(root: &Path) -> Result<String, Box<dyn Error>> {
-    let mut sections = Vec::new();
-    for result in stored_results::results(&root.join(RESULTS))? {
-        let named = |field: &str| result[field].as_str().unwrap_or_default();
-        let [kept, broken, not_run] =
-            ["kept", "broken", "notRun"].map(|field| result[field].as_u64().unwrap_or(0));
-        let mut text = format!(
-            "### {}\n\n{} and {} with Cluster API {} on Kubernetes {}: {kept} kept, {broken} broken, \
-             {not_run} not run.\n\n| promise | result | why |\n|---|---|---|\n",
-            named("title"),
-            named("bootstrap"),
-            named("infrastructure"),
-            named("clusterAPI"),
-            named("kubernetes"),
-        );
-        for item in result["items"].as_array().into_iter().flatten() {
-            let said = |field: &str| item[field].as_str().unwrap_or_default();
-            let verdict = match said("result") {
-                "Kept" => "kept",
-                "Broken" => "broken",
-                _ => "not run",
-            };
-            let why = said("message").replace('|', "\\|").replace('\n', " ");
-            let _ = writeln!(text, "| `{}` | {verdict} | {why} |", said("name"));
-        }
-        sections.push(text);
-    }
-    Ok(sections.join("\n"))
 }
