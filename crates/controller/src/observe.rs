@@ -397,3 +397,34 @@ pub(crate) fn has_failed_reads(observed: &Observed) -> bool {
         || matches!(observed.hosts.unknown, Some(Unknown::Failed { .. }))
         || lookups.any(|lookup| failed(&lookup.found))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A clean observation is not repeated, and one that lacks anything is.
+    #[test]
+    fn each_object_that_could_not_be_read_is_a_failed_read() {
+        let failed = || Unknown::Failed {
+            message: "no response".to_owned(),
+        };
+        let lookup = || Lookup {
+            reference: Reference::new("b/v1", "B", "worker"),
+            found: Fact::Unknown(failed()),
+        };
+        let alone: [fn(&mut Observed, Unknown, Lookup); 6] = [
+            |it, unknown, _| it.contract = Fact::Unknown(unknown),
+            |it, unknown, _| it.cluster = Fact::Unknown(unknown),
+            |it, unknown, _| it.machine = Fact::Unknown(unknown),
+            |it, unknown, _| it.hosts.unknown = Some(unknown),
+            |it, _, lookup| it.bootstrap.push(lookup),
+            |it, _, lookup| it.infrastructure.push(lookup),
+        ];
+        assert!(!has_failed_reads(&Observed::default()));
+        for fail in alone {
+            let mut observed = Observed::default();
+            fail(&mut observed, failed(), lookup());
+            assert!(has_failed_reads(&observed), "{observed:#?}");
+        }
+    }
+}

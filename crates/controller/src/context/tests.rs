@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::kind::{cluster_api, spot_schedule};
 use crate::observe::live_reads::LiveReads;
-use crate::observe::projection::spot_schedule_term;
+use crate::observe::projection::{Target, spot_schedule_term};
 use crate::observe::{Incomplete, Observation, observe};
 use crate::{scheduled_capacity, spot_schedule};
 
@@ -233,9 +233,43 @@ async fn an_edited_class_enqueues_overrides_of_namespaces_that_use_it_and_no_oth
         link,
     };
     let term = crate::observe::projection::class_term("desks");
-    let edited = BTreeSet::from([crate::observe::projection::Target::Machines(term)]);
+    let edited = BTreeSet::from([Target::Machines(term)]);
     fivespot_runtime::cache::Handler::changed(&handler, edited);
     assert_eq!(queue.due(), 1);
     let (key, _busy) = queue.next().await;
     assert_eq!(key, used);
+}
+
+/// A large cluster has many Nodes of its own, and a kind of targets many objects that nobody scales.
+#[tokio::test]
+async fn only_what_a_machine_or_a_capacity_needs_is_kept_of_others_objects() {
+    let context = context();
+    let capacities = context.capacity_cache();
+    let target = crate::observe::projection::target_group_term("apps");
+    let capacity = Object::new(json!({"metadata": {}}), Vec::new(), vec![target.clone()]);
+    capacities.store.begin(&None);
+    capacities
+        .store
+        .list(&None, Key::new("default", "web"), capacity);
+    capacities.store.end(&None);
+    let needs = |kind: CachedKind, affected: Target| {
+        let resource = spot_schedule(name::TIME_BASED_KIND);
+        let name = format!("{kind:?}");
+        let handler = enqueue::Enqueue {
+            context: context.clone(),
+            informer: Arc::new(KindInformer::new(name, resource, kind)),
+            link: None,
+        };
+        fivespot_runtime::cache::Handler::needs_content(&handler, &[affected])
+    };
+    let cluster = Key::new("default", "prod");
+    let known = || Target::One(Key::new("default", "worker"));
+    let foreign = || Target::Machine(vec!["a Node of nobody".to_owned()]);
+    assert!(needs(CachedKind::Node(cluster.clone()), known()));
+    assert!(!needs(CachedKind::Node(cluster), foreign()));
+    let followed = Target::Capacities(vec!["another".to_owned(), target]);
+    let not_followed = Target::Capacities(vec!["another".to_owned()]);
+    assert!(needs(CachedKind::CapacityTarget, followed));
+    assert!(!needs(CachedKind::CapacityTarget, not_followed));
+    assert!(needs(CachedKind::Machine, foreign()));
 }

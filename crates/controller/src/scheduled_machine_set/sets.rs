@@ -71,3 +71,38 @@ impl Sets {
         state.at_rest = is_at_rest.then_some((generation, until));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroUsize;
+
+    use fivespot_runtime::lease::{Fence, Ownership};
+    use fivespot_runtime::queue::Backoff;
+    use kubemu_clock::Clock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_set_at_rest_is_left_alone_for_a_second_unless_it_is_edited() {
+        let start: Timestamp = "2026-03-06T15:00:00Z".parse().unwrap();
+        let clock = Clock::stopped_at(start);
+        let fence = Fence::new(clock.steady(), Ownership::Everything);
+        let backoff = Backoff::seeded(1);
+        let sets = Sets::new(OwnKind::new(
+            &clock,
+            backoff,
+            fence,
+            NonZeroUsize::MIN,
+            true,
+        ));
+        let key = Key::new("default", "desks");
+        assert_eq!(sets.pause(&key, Some(1)), None);
+        sets.rest(&key, Some(1), true);
+        assert_eq!(sets.pause(&key, Some(1)), Some(after(start, PAUSE)));
+        assert_eq!(sets.pause(&key, Some(2)), None);
+        clock.advance_to(after(start, PAUSE)).await;
+        assert_eq!(sets.pause(&key, Some(1)), None);
+        sets.rest(&key, Some(1), false);
+        assert_eq!(sets.pause(&key, Some(1)), None);
+    }
+}
