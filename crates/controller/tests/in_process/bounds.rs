@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::{OWNED, SCHEDULED, TestCluster, instant};
 use crate::faults::in_service;
+use crate::hosts::{create_class, create_machine_of_class};
 
 /// Creates a ScheduledMachine like the others, with this spec of its bootstrap object.
 async fn create_with(cluster: &TestCluster, name: &str, bootstrap: Value) {
@@ -48,39 +49,13 @@ async fn an_object_is_created_from_a_large_spec_unchanged() {
 #[tokio::test]
 async fn an_object_of_a_host_is_created_from_a_large_spec_of_its_class() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
-    cluster.create_scheduled_machine("model").await;
-    let model = cluster.get(&format!("{SCHEDULED}/model")).await.unwrap();
-    cluster.delete(&format!("{SCHEDULED}/model")).await;
     let files: Vec<String> = (0..5_000).map(|number| number.to_string()).collect();
-    let mut infrastructure = model["spec"]["infrastructureSpec"].clone();
-    infrastructure["spec"] = json!({"files": files, "address": "none", "port": 22});
-    let class = json!({
-        "apiVersion": model["apiVersion"], "kind": "ScheduledMachineClass",
-        "metadata": {"name": "desks"},
-        "spec": {
-            "clusterNames": ["prod"],
-            "bootstrapSpec": model["spec"]["bootstrapSpec"],
-            "infrastructureSpec": infrastructure,
-            "hosts": [{"name": "desk-1", "infrastructure": {"address": "10.0.0.7"}}],
-        },
-    });
-    // Of the Lease of the host.
-    let namespace = json!({
-        "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "5spot-system"},
-    });
-    cluster
-        .client
-        .create("/api/v1/namespaces", namespace)
-        .await
-        .unwrap();
-    let classes = "/apis/5spot.finos.org/v1alpha1/scheduledmachineclasses";
-    cluster.client.create(classes, class).await.unwrap();
-    let machine = json!({
-        "apiVersion": model["apiVersion"], "kind": model["kind"],
-        "metadata": {"name": "worker", "namespace": "default"},
-        "spec": {"schedule": model["spec"]["schedule"], "classRef": {"name": "desks"}},
-    });
-    cluster.client.create(SCHEDULED, machine).await.unwrap();
+    create_class(
+        &cluster,
+        json!({"files": files, "address": "none", "port": 22}),
+    )
+    .await;
+    create_machine_of_class(&cluster).await;
     let _controller = cluster.run(|client, clock| cluster.options(client, clock));
     cluster.advance_to("2026-03-06T15:01:00Z").await;
     let made = cluster.get(&format!("{}/worker", OWNED[1])).await.unwrap();

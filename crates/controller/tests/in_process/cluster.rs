@@ -339,16 +339,30 @@ impl TestCluster {
 
     /// Creates a Cluster that Machines can join.
     pub(crate) async fn create_cluster(&self) {
+        self.create_cluster_in("default").await;
+    }
+
+    /// The same in another namespace, which exists.
+    pub(crate) async fn create_cluster_in(&self, namespace: &str) {
         let cluster = json!({
             "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
-            "metadata": {"name": "prod", "namespace": "default"},
+            "metadata": {"name": "prod"},
             "spec": {},
         });
-        self.client.create(CLUSTERS, cluster).await.unwrap();
+        let clusters = CLUSTERS.replace("default", namespace);
+        self.client.create(&clusters, cluster).await.unwrap();
         let status = json!({"status": {"initialization": {
             "infrastructureProvisioned": true, "controlPlaneInitialized": true,
         }}});
-        self.merge(&format!("{CLUSTERS}/prod/status"), status).await;
+        self.merge(&format!("{clusters}/prod/status"), status).await;
+    }
+
+    pub(crate) async fn create_namespace(&self, name: &str) {
+        let namespace = json!({
+            "apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name},
+        });
+        let namespaces = "/api/v1/namespaces";
+        self.client.create(namespaces, namespace).await.unwrap();
     }
 
     /// Creates a ScheduledMachine that is active on weekdays from 09:00 to 18:00 in New York.

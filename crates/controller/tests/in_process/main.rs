@@ -4,6 +4,7 @@ mod bounds;
 mod capacities;
 mod cluster;
 mod faults;
+mod hosts;
 mod leases;
 mod outdated;
 mod overrides;
