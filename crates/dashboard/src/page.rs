@@ -15,6 +15,7 @@ use std::sync::Arc;
 use fivespot_api::Phase;
 use fivespot_api::condition::Remedy;
 use fivespot_api::verdict::{Lease, State, Verdict};
+use fivespot_controller::Key;
 use fivespot_controller::refusal::needed_role;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -22,7 +23,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
-use crate::state::Snapshot;
+use crate::state::{Objects, Snapshot};
 pub(crate) use instant::{
     in_zone, instant_and_distance, local, relative, text_in_zone, whose_times,
 };
@@ -206,45 +207,57 @@ pub(crate) fn machines(count: usize) -> String {
     }
 }
 
-/// A machine with the verdict about it.
+/// An object with the verdict about it.
 #[derive(Clone, Debug)]
-pub(crate) struct JudgedMachine {
-    pub(crate) machine: Arc<Machine>,
+pub(crate) struct Judged<T> {
+    pub(crate) name: Key,
+    pub(crate) object: Arc<T>,
     pub(crate) verdict: Verdict,
 }
 
-/// All machines: those to look at first at the beginning, then by namespace and name.
-pub(crate) fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedMachine> {
-    let mut all: Vec<JudgedMachine> = snapshot
-        .machines
-        .all
-        .values()
-        .map(|machine| JudgedMachine {
-            machine: machine.clone(),
-            verdict: snapshot.verdict(machine, now),
-        })
-        .collect();
-    // The sort is stable, and the machines are ordered by name.
-    all.sort_by_key(|it| it.verdict.state.rank());
-    all
+impl<T> Judged<T> {
+    /// All objects: those to look at first at the beginning, then by namespace and name.
+    pub(crate) fn all(
+        objects: &Objects<T>,
+        verdict: impl Fn(&T) -> Verdict,
+    ) -> Vec<Self> {
+        let all = objects.all.iter();
+        let all = all.map(|(name, object)| Self {
+            name: name.clone(),
+            object: object.clone(),
+            verdict: verdict(object),
+        });
+        let mut all: Vec<Self> = all.collect();
+        // The sort is stable, and the objects are ordered by name.
+        all.sort_by_key(|it| it.verdict.state.rank());
+        all
+    }
+}
+
+/// All machines, as [`Judged::all`].
+pub(crate) fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<Judged<Machine>> {
+    Judged::all(&snapshot.machines, |machine| snapshot.verdict(machine, now))
 }
 
 /// The machines that a filter admits, in the same order.
-pub(crate) fn matching(judged: &[JudgedMachine], filter: &Filter) -> Vec<JudgedMachine> {
+pub(crate) fn matching(
+    judged: &[Judged<Machine>],
+    filter: &Filter,
+) -> Vec<Judged<Machine>> {
     let admitted = judged
         .iter()
-        .filter(|it| filter.matches(&it.machine, it.verdict.state));
+        .filter(|it| filter.matches(&it.object, it.verdict.state));
     admitted.cloned().collect()
 }
 
 /// Sorts machines as the filter says. Equal ones stay in their order, and those without a change come
 /// last.
-pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
-    let text = |it: &JudgedMachine| match order.column {
-        Column::Machine => it.machine.name.to_string(),
-        Column::Phase => phase_name(it.machine.phase).to_owned(),
-        Column::Cluster => it.machine.cluster.clone(),
-        Column::Node => it.machine.node.clone(),
+pub(crate) fn sort(machines: &mut [Judged<Machine>], order: Order) {
+    let text = |it: &Judged<Machine>| match order.column {
+        Column::Machine => it.object.name.to_string(),
+        Column::Phase => phase_name(it.object.phase).to_owned(),
+        Column::Cluster => it.object.cluster.clone(),
+        Column::Node => it.object.node.clone(),
         Column::Message => it.verdict.cause.clone(),
         Column::State | Column::Next => String::new(),
     };
@@ -255,7 +268,7 @@ pub(crate) fn sort(machines: &mut [JudgedMachine], order: Order) {
     match order.column {
         Column::State => machines.sort_by_key(|it| it.verdict.state),
         Column::Next => machines.sort_by_key(|it| {
-            let next = it.machine.next;
+            let next = it.object.next;
             (next.is_none() != order.is_descending, next)
         }),
         _ => machines.sort_by_cached_key(text),
@@ -352,7 +365,7 @@ pub(crate) fn counts(
 pub(crate) fn machine_counts(
     path: &str,
     filter: &Filter,
-    judged: &[JudgedMachine],
+    judged: &[Judged<Machine>],
 ) -> Markup {
     let states = judged.iter().map(|it| it.verdict.state);
     counts(path, "Machines by state", filter, states)

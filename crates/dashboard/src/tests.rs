@@ -355,7 +355,7 @@ fn blocked_machines_are_listed_first_and_drawn_as_failed() {
     assert!(place("desk-9") < place("desk-000"), "{list}");
     let all = page::judged(&snapshot, now);
     assert_eq!(all[0].verdict.state, VerdictState::Blocked);
-    let observed = all[0].machine.observed(None, &all[0].verdict, now);
+    let observed = all[0].object.observed(None, &all[0].verdict, now);
     assert_eq!(observed.len(), 1, "{observed:?}");
     assert_eq!(observed[0].kind, Kind::Failed);
     assert_eq!(observed[0].since, at("2026-03-06T11:00:00Z"));

@@ -1,18 +1,15 @@
 //! The list of capacities.
 
-use std::sync::Arc;
-
 use fivespot_api::verdict::capacity::verdict;
 use fivespot_api::verdict::{Lease, Verdict};
 use fivespot_api::{CapacityPhase, ScheduledCapacity};
-use fivespot_controller::Key;
 use fivespot_drawing::most_frequent_zone;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use crate::filter::Filter;
-use crate::page::{self, Body};
+use crate::page::{self, Body, Judged};
 use crate::state::{CAPACITIES, Snapshot};
 use crate::undecoded::Decoded;
 
@@ -29,44 +26,22 @@ const HEADS: [&str; 7] = [
     "Message",
 ];
 
-/// A capacity with the verdict about it.
-struct JudgedCapacity {
-    name: Key,
-    object: Arc<Decoded<ScheduledCapacity>>,
-    verdict: Verdict,
-}
+/// A capacity, or why it cannot be decoded, with the verdict about it.
+type JudgedCapacity = Judged<Decoded<ScheduledCapacity>>;
 
-impl JudgedCapacity {
-    /// The object, if it can be decoded.
-    fn object(&self) -> Option<&ScheduledCapacity> {
-        Result::as_ref(&self.object).ok()
-    }
-}
-
-/// All capacities: those to look at first at the beginning, then by namespace and name. Before the
-/// Lease was read, a controller is assumed.
+/// All capacities. Before the Lease was read, a controller is assumed.
 fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
     let lease = snapshot.capacity_lease.as_ref().unwrap_or(&Lease::Held);
-    let all = snapshot.capacities.all.iter();
-    let mut all: Vec<JudgedCapacity> = all
-        .map(|(name, object)| JudgedCapacity {
-            name: name.clone(),
-            object: object.clone(),
-            verdict: match &**object {
-                Ok(object) => verdict(object, lease, now),
-                Err(error) => Verdict::undecoded(error),
-            },
-        })
-        .collect();
-    // The sort is stable, and the capacities are ordered by name.
-    all.sort_by_key(|it| it.verdict.state.rank());
-    all
+    Judged::all(&snapshot.capacities, |object| match object {
+        Ok(object) => verdict(object, lease, now),
+        Err(error) => Verdict::undecoded(error),
+    })
 }
 
 /// The page of capacities.
 pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body {
     let all = judged(snapshot, now);
-    let objects = all.iter().filter_map(JudgedCapacity::object);
+    let objects = all.iter().filter_map(|it| Result::as_ref(&it.object).ok());
     let zones = objects.map(|it| it.spec.schedule.timezone.as_str());
     let zone = filter.zone_or(most_frequent_zone(zones));
     let admitted =
@@ -140,8 +115,8 @@ fn form(filter: &Filter, snapshot: &Snapshot) -> Markup {
 }
 
 fn row(judged: &JudgedCapacity, zone: &TimeZone, now: Timestamp) -> Markup {
-    let JudgedCapacity { name, verdict, .. } = judged;
-    let object = judged.object();
+    let Judged { name, verdict, .. } = judged;
+    let object = Result::as_ref(&judged.object).ok();
     let status = object.and_then(|object| object.status.as_ref());
     let phase = status.and_then(|status| status.phase);
     let next = status.and_then(|status| status.next_transition);

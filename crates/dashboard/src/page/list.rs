@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::filter::{Column, Filter};
 use crate::machine::{Machine, link};
-use crate::page::{self, Body, JudgedMachine};
+use crate::page::{self, Body, Judged};
 use crate::state::Snapshot;
 
 /// The page of machines.
@@ -19,9 +19,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
     if let Some(order) = filter.order() {
         page::sort(&mut machines, order);
     }
-    let schedules = machines
-        .iter()
-        .filter_map(|it| it.machine.schedule.as_ref());
+    let schedules = machines.iter().filter_map(|it| it.object.schedule.as_ref());
     let zone = filter.zone_or(most_frequent_zone(schedules.map(Schedule::zone_name)));
     let shown = page::page_of(&machines, filter);
     Body {
@@ -81,12 +79,16 @@ fn head(column: Column, filter: &Filter) -> Markup {
 }
 
 fn row(
-    judged: &JudgedMachine,
+    judged: &Judged<Machine>,
     filter: &Filter,
     zone: &TimeZone,
     now: Timestamp,
 ) -> Markup {
-    let JudgedMachine { machine, verdict } = judged;
+    let Judged {
+        object: machine,
+        verdict,
+        ..
+    } = judged;
     html! {
         tr data-key=(machine.name) {
             th.nowrap[is_short(&machine.name)] scope="row" {

@@ -18,7 +18,7 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::filter::Filter;
 use crate::machine::Machine;
-use crate::page::{self, Body, JudgedMachine, list, week};
+use crate::page::{self, Body, Judged, list, week};
 use crate::reader::EventRecord;
 use crate::serve::Shared;
 use crate::{schedule_text, shutdown};
@@ -44,8 +44,9 @@ pub(crate) async fn body(
 ) -> Option<Body> {
     let snapshot = shared.state.snapshot();
     let machine = snapshot.machines.all.get(name)?;
-    let judged = JudgedMachine {
-        machine: machine.clone(),
+    let judged = Judged {
+        name: name.clone(),
+        object: machine.clone(),
         verdict: snapshot.verdict(machine, now),
     };
     let (inspection, events) = futures::join!(
@@ -121,8 +122,12 @@ async fn inspect_machine(shared: &Shared, name: &Key) -> Result<Inspection, Stri
 }
 
 /// The state, its cause, and what to do about it.
-fn judgement(judged: &JudgedMachine, zone: &TimeZone, now: Timestamp) -> Markup {
-    let JudgedMachine { machine, verdict } = judged;
+fn judgement(judged: &Judged<Machine>, zone: &TimeZone, now: Timestamp) -> Markup {
+    let Judged {
+        object: machine,
+        verdict,
+        ..
+    } = judged;
     let is_urgent = verdict.state.rank() < State::Off.rank();
     html! {
         div.verdict.notice[is_urgent] {

@@ -28,7 +28,7 @@ pub(crate) fn report(
     };
     let machines = machines.into_iter().map(|it| fivespot_usage::Machine {
         verdict: Some(it.verdict),
-        ..it.machine.usage(now)
+        ..it.object.usage(now)
     });
     Report::of(machines, &query)
 }

@@ -9,8 +9,8 @@ use jiff::{Timestamp, ToSpan as _};
 use maud::{Markup, PreEscaped, html};
 
 use crate::filter::Filter;
-use crate::machine::{ColumnRange, link};
-use crate::page::{self, Body, JudgedMachine};
+use crate::machine::{ColumnRange, Machine, link};
+use crate::page::{self, Body, Judged};
 use crate::state::Snapshot;
 
 /// The page of the week.
@@ -100,12 +100,10 @@ fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
 fn fleet(
     snapshot: &Snapshot,
     filter: &Filter,
-    machines: &[JudgedMachine],
+    machines: &[Judged<Machine>],
     now: Timestamp,
 ) -> Fleet {
-    let schedules = machines
-        .iter()
-        .filter_map(|it| it.machine.schedule.as_ref());
+    let schedules = machines.iter().filter_map(|it| it.object.schedule.as_ref());
     let zone = filter.zone_or(most_frequent_zone(schedules.map(Schedule::zone_name)));
     let (from, to) = range(filter, &zone, now);
     let length = Fleet::column_length(from, to);
@@ -117,7 +115,7 @@ fn fleet(
     };
     let mut wanted = vec![0; columns];
     for judged in machines {
-        judged.machine.count(range, &mut wanted);
+        judged.object.count(range, &mut wanted);
     }
     let shown = page::page_of(machines, filter);
     let rows = shown.iter().map(|judged| {
@@ -127,7 +125,7 @@ fn fleet(
             ..row
         }
     });
-    let namespaces = shown.iter().map(|it| it.machine.name.namespace.as_str());
+    let namespaces = shown.iter().map(|it| it.object.name.namespace.as_str());
     Fleet {
         title: "Planned and actual, by machine and hour".to_owned(),
         from,
@@ -164,11 +162,11 @@ fn grouped(rows: Vec<(&str, Row)>) -> Vec<Row> {
 /// The picture of one machine.
 pub(crate) fn machine_fleet(
     snapshot: &Snapshot,
-    judged: &JudgedMachine,
+    judged: &Judged<Machine>,
     filter: &Filter,
     now: Timestamp,
 ) -> Fleet {
-    let machine = &judged.machine;
+    let machine = &judged.object;
     let zone = filter.zone_or(machine.zone());
     let (from, to) = range(&Filter::default(), &zone, now);
     Fleet {
@@ -188,11 +186,15 @@ pub(crate) fn machine_fleet(
 
 fn row(
     snapshot: &Snapshot,
-    judged: &JudgedMachine,
+    judged: &Judged<Machine>,
     (from, to): (Timestamp, Timestamp),
     now: Timestamp,
 ) -> Row {
-    let JudgedMachine { machine, verdict } = judged;
+    let Judged {
+        object: machine,
+        verdict,
+        ..
+    } = judged;
     let phases = snapshot.phases.get(&machine.name);
     Row {
         name: machine.name.name.clone(),
