@@ -76,6 +76,12 @@ impl Finding {
         Self::new(check, CheckResult::Ok, message)
     }
 
+    /// A check of the operator's permissions that the server does not evaluate for this user.
+    pub(super) fn not_evaluated(check: &'static str, what: &str, why: &str) -> Self {
+        Self::unknown(check, format!("{what} is not known: {why}"))
+            .remedy("run the command as a user who may create SubjectAccessReviews")
+    }
+
     /// Something that is configured does not work.
     pub(super) fn warning(check: &'static str, message: impl Into<String>) -> Self {
         Self::new(check, CheckResult::Warning, message)

@@ -120,7 +120,7 @@ async fn provider(
         Ok(refused) => refused,
         Err(why) => {
             let what = format!("whether the operator may create {plural} of {group}");
-            return not_evaluated(CHECK, &what, &why);
+            return Finding::not_evaluated(CHECK, &what, &why);
         }
     };
     let Some((machine, rest)) = refused.split_first() else {
@@ -176,12 +176,6 @@ async fn forbidden_in<'m>(
         }
     }
     Ok(refused)
-}
-
-/// A check of the operator's permissions that the server does not evaluate for this user.
-fn not_evaluated(check: &'static str, what: &str, why: &str) -> Finding {
-    Finding::unknown(check, format!("{what} is not known: {why}"))
-        .remedy("run the command as a user who may create SubjectAccessReviews")
 }
 
 /// The plural name of a kind in an APIResourceList. `None` if the kind is not served.
@@ -255,7 +249,7 @@ async fn kubeconfig(
         }
         (Err(why), _) => {
             let what = format!("whether the operator may read Secret {namespace}/{secret}");
-            not_evaluated(CHECK, &what, &why)
+            Finding::not_evaluated(CHECK, &what, &why)
         }
     }
 }

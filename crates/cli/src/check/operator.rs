@@ -135,11 +135,8 @@ pub(super) async fn definitions(reader: &Reader, operator: &Operator) -> Option<
                 )));
             }
             Err(why) => {
-                let message =
-                    format!("whether the operator may {what} is not known: {why}");
-                return Some(Finding::unknown(CHECK, message).remedy(
-                    "run the command as a user who may create SubjectAccessReviews",
-                ));
+                let what = format!("whether the operator may {what}");
+                return Some(Finding::not_evaluated(CHECK, &what, &why));
             }
         }
     }
@@ -148,45 +145,45 @@ pub(super) async fn definitions(reader: &Reader, operator: &Operator) -> Option<
 
 /// Checks whether an operator holds a Lease: that of the leader, or of a shard.
 pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
-    const CHECK: &str = "lease";
     let namespace = &operator.namespace;
-    match read_lease(reader, operator).await {
-        Lease::Held => Finding::ok(
-            CHECK,
-            format!("an operator holds a Lease in namespace {namespace}"),
-        ),
-        Lease::NotReadable { cause } => Finding::unknown(CHECK, cause),
-        Lease::NotHeld { cause, since } => {
-            let remedy = format!(
-                "check its pods: `kubectl get pods -n {namespace} -l app.kubernetes.io/name=5spot`"
-            );
-            Finding::error(CHECK, cause).remedy(match since {
-                Some(_) => remedy,
-                None => {
-                    format!("{remedy}, or name its namespace with --operator-namespace")
-                }
-            })
+    let lease = read_lease(reader, operator).await;
+    let otherwise = match lease {
+        Lease::NotHeld { since: None, .. } => {
+            ", or name its namespace with --operator-namespace"
         }
-    }
+        Lease::NotHeld { .. } | Lease::Held | Lease::NotReadable { .. } => "",
+    };
+    held(lease, namespace, "an operator holds a Lease", otherwise)
 }
 
 /// Whether the controller of capacities holds its Lease.
 fn lease_of_capacities(lease: Lease, namespace: &str) -> Finding {
+    let lease = match lease {
+        Lease::NotHeld { cause, since } => Lease::NotHeld {
+            cause: format!("of capacities: {cause}"),
+            since,
+        },
+        Lease::Held | Lease::NotReadable { .. } => lease,
+    };
+    let otherwise = format!(
+        "; if it is no longer installed, `kubectl delete lease {} -n {namespace}`",
+        name::CAPACITY_LEASE
+    );
+    let holds = "a controller of capacities holds its Lease";
+    held(lease, namespace, holds, &otherwise)
+}
+
+/// Whether a Lease in the operator's namespace is held, which `holds` says. `otherwise` continues the
+/// advice about one that is not.
+fn held(lease: Lease, namespace: &str, holds: &str, otherwise: &str) -> Finding {
     const CHECK: &str = "lease";
     match lease {
-        Lease::Held => Finding::ok(
-            CHECK,
-            format!("a controller of capacities holds its Lease in namespace {namespace}"),
-        ),
+        Lease::Held => Finding::ok(CHECK, format!("{holds} in namespace {namespace}")),
         Lease::NotReadable { cause } => Finding::unknown(CHECK, cause),
-        Lease::NotHeld { cause, .. } => {
-            Finding::error(CHECK, format!("of capacities: {cause}")).remedy(format!(
-                "check its pods: `kubectl get pods -n {namespace} -l \
-                 app.kubernetes.io/name=5spot`; if it is no longer installed, `kubectl delete \
-                 lease {} -n {namespace}`",
-                name::CAPACITY_LEASE
-            ))
-        }
+        Lease::NotHeld { cause, .. } => Finding::error(CHECK, cause).remedy(format!(
+            "check its pods: `kubectl get pods -n {namespace} -l \
+             app.kubernetes.io/name=5spot`{otherwise}"
+        )),
     }
 }
 
