@@ -1,16 +1,18 @@
 //! Follows the cluster: applies the events of the watches to the state.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::{
-    ScheduleCalendar, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
-    ScheduledMachineSet,
+    CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
+    ScheduledMachine, ScheduledMachineSet, SharedSchedule, TimeBasedSpotSchedule,
 };
 use fivespot_controller::Key;
 use futures::StreamExt as _;
+use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
 use kube::runtime::watcher::{Error, Event};
 
@@ -24,7 +26,8 @@ use crate::undecoded::Undecoded;
 /// passes, which no watch reports.
 const LEASE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Follows machines, sets, capacities, overrides, calendars, Events and the operator's Lease until dropped.
+/// Follows machines, sets, capacities, what schedules depend on, Events and the operator's Lease until
+/// dropped.
 pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
     let leases = async {
         loop {
@@ -48,6 +51,8 @@ async fn objects(reader: &Reader, state: &State) {
         capacities(reader, state),
         overrides(reader, state),
         calendars(reader, state),
+        shared::<TimeBasedSpotSchedule>("TimeBasedSpotSchedules", reader, state),
+        shared::<CapitalMarketsSchedule>("CapitalMarketsSchedules", reader, state),
         events(reader, state)
     );
 }
@@ -81,7 +86,7 @@ async fn sets(reader: &Reader, state: &State) {
     .await;
 }
 
-// An override or a calendar that cannot be decoded counts as none.
+// An override, a calendar or a shared schedule that cannot be decoded counts as none.
 async fn overrides(reader: &Reader, state: &State) {
     let changes = reader.undecoded::<ScheduleOverride>();
     follow_kind("ScheduleOverrides", changes, state, |name, found| {
@@ -97,6 +102,22 @@ async fn calendars(reader: &Reader, state: &State) {
         let found = found.and_then(|found| found.decoded().ok());
         let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
         state.change_calendar(&name, dates);
+    })
+    .await;
+}
+
+async fn shared<K>(kinds: &'static str, reader: &Reader, state: &State)
+where
+    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
+        + Clone
+        + Debug
+        + Send
+        + 'static,
+{
+    let kind = K::kind(&());
+    follow_kind(kinds, reader.undecoded::<K>(), state, |name, found| {
+        let found = found.and_then(|it| SharedSchedule::of_spec(&kind, &it.spec).ok());
+        state.change_shared(&kind, &name, found);
     })
     .await;
 }

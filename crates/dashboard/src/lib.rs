@@ -19,6 +19,7 @@ mod access;
 mod asset;
 mod filter;
 mod follow;
+mod followed;
 mod live;
 mod machine;
 mod page;
@@ -34,4 +35,5 @@ mod tests;
 mod undecoded;
 
 pub use reader::{EventRecord, LeaseLocation, Reader, read_only};
+pub use schedule_inputs::ScheduleInputs;
 pub use serve::{Audience, Dashboard, Now, Options};

@@ -5,12 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::verdict::{Lease, State, Verdict, verdict};
 use fivespot_api::{
-    Enforcement, InlineObject, Phase, ScheduleSpec, ScheduledMachine,
-    ScheduledMachineSpec, ScheduledMachineStatus,
+    Enforcement, InlineObject, Phase, ScheduledMachine, ScheduledMachineSpec,
+    ScheduledMachineStatus,
 };
 use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
-use fivespot_schedule::{Dates, Schedule};
+use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::ObjectMeta;
@@ -51,14 +51,14 @@ pub(crate) struct Machine {
     pub(crate) phase: Option<Phase>,
     /// Why the object cannot be decoded.
     error: Option<String>,
-    /// The object without its specs, from which the verdict follows.
+    /// The object without its specs, from which the verdict and the schedule follow.
     object: Option<Arc<ScheduledMachine>>,
     /// A description of the schedule.
     pub(crate) rule: String,
     pub(crate) is_enabled: bool,
-    /// Includes the overrides and calendars of its namespace. `None` if it is invalid.
+    /// Includes the overrides and calendars of its namespace. `None` if it is invalid, or follows an
+    /// object that does not exist.
     pub(crate) schedule: Option<Schedule>,
-    spec: Option<ScheduleSpec>,
     pub(crate) next: Option<Timestamp>,
     /// The kind of its infrastructure object.
     infrastructure_kind: String,
@@ -168,7 +168,6 @@ impl Machine {
             object: Some(Arc::new(object)),
             rule,
             is_enabled,
-            spec: Some(spec.schedule),
             next: status.next_transition,
             infrastructure_kind: spec.infrastructure_spec.kind,
             usage_status: Arc::new(ScheduledMachineStatus {
@@ -183,37 +182,42 @@ impl Machine {
         }
     }
 
-    /// The same machine with the schedule that follows from its spec and from the overrides and
-    /// calendars of its namespace.
+    /// The same machine with the schedule that follows from its spec and from the overrides,
+    /// calendars and shared schedules of its namespace.
     pub(crate) fn with_inputs(mut self, inputs: &ScheduleInputs) -> Self {
         self.schedule = self.effective_schedule(inputs);
         self
     }
 
-    fn effective_schedule(&self, inputs: &ScheduleInputs) -> Option<Schedule> {
-        let spec = self.spec.as_ref()?;
+    fn effective_schedule(&mut self, inputs: &ScheduleInputs) -> Option<Schedule> {
         let namespace = &self.name.namespace;
-        let calendars: BTreeMap<String, Dates> = spec
-            .calendars()
-            .filter_map(|name| {
-                let calendar = Key::new(namespace.clone(), name);
-                Some((name.to_owned(), inputs.calendar(&calendar)?.clone()))
-            })
-            .collect();
-        // What another schedule resolves to is not read here.
-        if spec.reference().is_some() {
-            return None;
+        let object = self.object.as_mut()?;
+        if object.spec.schedule.reference().is_some() {
+            let ScheduledMachine { spec, status, .. } = Arc::make_mut(object);
+            let observed = status.as_ref();
+            let observed = observed.and_then(|status| status.spot_schedule.as_ref());
+            inputs
+                .resolve(&mut spec.schedule, namespace, observed)
+                .ok()?;
         }
-        let overrides = inputs.overrides_of(&self.name, &self.labels);
-        let schedule = spec.schedule_with(&calendars).ok()?;
+        let schedule = object.spec.schedule(inputs.calendars(namespace)).ok()?;
+        let overrides = inputs.overrides(object, namespace);
         Some(schedule.with_overrides(overrides).looking_back())
     }
 
     /// Whether an exception of the schedule refers to that calendar of its namespace.
     pub(crate) fn refers_to(&self, calendar: &str) -> bool {
-        let spec = self.spec.as_ref();
-        let mut calendars = spec.into_iter().flat_map(ScheduleSpec::calendars);
-        calendars.any(|name| name == calendar)
+        let object = self.object.as_ref();
+        object.is_some_and(|object| {
+            object.spec.schedule.calendars().any(|it| it == calendar)
+        })
+    }
+
+    /// Whether its schedule is the object of that kind and name of its namespace.
+    pub(crate) fn follows(&self, kind: &str, name: &str) -> bool {
+        let object = self.object.as_ref();
+        let reference = object.and_then(|object| object.spec.schedule.reference());
+        reference.is_some_and(|it| it.kind == kind && it.name == name)
     }
 
     /// The verdict that every command shows too.

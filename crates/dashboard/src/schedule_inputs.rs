@@ -1,87 +1,125 @@
-//! The objects that schedules depend on: overrides and calendars.
+//! What schedules depend on besides their machines: overrides, calendars and shared schedules.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fivespot_api::ScheduleOverride;
 use fivespot_api::schedule_override::ConsideredOverrides;
-use fivespot_controller::Key;
+use fivespot_api::{
+    FollowedSchedule, Provided, Resolved, ScheduleOverride, ScheduleSpec,
+    ScheduledMachine, SharedSchedule, SpotScheduleRef,
+};
+use fivespot_plan::overrides::is_longer;
 use fivespot_schedule::{Dates, Override};
 
-/// The largest number of overrides and of calendars that are kept.
-const MAX_SCHEDULE_INPUTS: usize = 4_096;
-
-/// The overrides and calendars of all namespaces.
+/// The overrides, calendars and shared schedules of all namespaces.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ScheduleInputs {
-    overrides: BTreeMap<Key, Arc<ScheduleOverride>>,
-    /// Those of `overrides` that the operator considers, by namespace.
-    considered: BTreeMap<String, ConsideredOverrides<Arc<ScheduleOverride>>>,
-    calendars: BTreeMap<Key, Dates>,
+pub struct ScheduleInputs {
+    /// Those that the operator considers, by namespace.
+    pub(crate) considered: BTreeMap<String, ConsideredOverrides<Arc<ScheduleOverride>>>,
+    /// By namespace and name.
+    pub(crate) calendars: BTreeMap<String, BTreeMap<String, Dates>>,
+    /// By namespace, kind and name.
+    pub(crate) shared: BTreeMap<[String; 3], Arc<SharedSchedule>>,
 }
 
 impl ScheduleInputs {
-    /// Sets or removes an override. Returns the overrides that are considered only before or only
-    /// after it: the changed one, and one that takes or gives up its place.
-    pub(crate) fn change_override(
-        &mut self,
-        name: &Key,
-        new: Option<Arc<ScheduleOverride>>,
-    ) -> Vec<Arc<ScheduleOverride>> {
-        set_entry(&mut self.overrides, name, new);
-        let all = self.overrides.iter();
-        let of_namespace = all.filter(|(other, _)| other.namespace == name.namespace);
-        let after = ConsideredOverrides::of(of_namespace.map(|(_, it)| it.clone()));
-        let before = self.considered.remove(&name.namespace).unwrap_or_default();
-        let changed = difference(&before, &after)
-            .chain(difference(&after, &before))
-            .collect();
-        if after.iter().next().is_some() {
-            self.considered.insert(name.namespace.clone(), after);
-        }
-        changed
+    /// Adds an override of a namespace.
+    pub fn add_override(&mut self, namespace: &str, it: ScheduleOverride) {
+        let all = self.considered.entry(namespace.to_owned()).or_default();
+        all.add(Arc::new(it));
     }
 
-    /// Sets or removes a calendar.
-    pub(crate) fn change_calendar(&mut self, name: &Key, new: Option<Dates>) {
-        set_entry(&mut self.calendars, name, new);
+    /// Sets the dates of a calendar.
+    pub fn set_calendar(&mut self, namespace: &str, name: &str, dates: Dates) {
+        let all = self.calendars.entry(namespace.to_owned()).or_default();
+        all.insert(name.to_owned(), dates);
     }
 
-    /// The dates of a calendar.
-    pub(crate) fn calendar(&self, name: &Key) -> Option<&Dates> {
-        self.calendars.get(name)
+    /// Sets a schedule that machines follow, by its namespace, kind and name.
+    pub fn set_shared(&mut self, key: [&str; 3], schedule: SharedSchedule) {
+        self.shared
+            .insert(key.map(ToOwned::to_owned), Arc::new(schedule));
     }
 
-    /// The considered overrides of the machine `name` with these labels, in the form that its
-    /// schedule uses.
-    pub(crate) fn overrides_of(
+    /// Resolves the reference of a schedule, if it is one. That of another provider counts as what
+    /// the operator has `observed` of it last, if that is of the same object.
+    ///
+    /// # Errors
+    /// The object that it names is not here. The error says which.
+    pub fn resolve(
         &self,
-        name: &Key,
-        labels: &BTreeMap<String, String>,
-    ) -> Vec<Override> {
-        let considered = self.considered.get(&name.namespace).into_iter();
-        let own = considered.flat_map(|all| all.of_machine(&name.name, labels));
-        own.filter_map(ScheduleOverride::in_schedule).collect()
+        schedule: &mut ScheduleSpec,
+        namespace: &str,
+        observed: Option<&FollowedSchedule>,
+    ) -> Result<(), String> {
+        let Some(reference) = schedule.reference() else {
+            return Ok(());
+        };
+        let SpotScheduleRef { kind, name, .. } = &reference;
+        if reference.is_known() {
+            let key = [namespace, kind, name].map(ToOwned::to_owned);
+            let found = self.shared.get(&key);
+            schedule.resolved = found.map(|found| Resolved::Shared {
+                schedule: found.clone(),
+                generation: None,
+            });
+            return match found {
+                Some(_) => Ok(()),
+                None => Err(format!(
+                    "there is no {kind} {name} in namespace {namespace}"
+                )),
+            };
+        }
+        let observed = observed.filter(|observed| observed.is_of(&reference));
+        schedule.resolved = observed.map(|observed| Resolved::Provided {
+            published: Ok(Provided {
+                active: observed.active,
+                until: observed.next_transition_time,
+                generation: observed.observed_generation,
+            }),
+            is_flapping: false,
+        });
+        match observed {
+            Some(_) => Ok(()),
+            None => Err(format!(
+                "{kind} {name} is of another provider: only the operator in a cluster knows \
+                 whether it is open"
+            )),
+        }
     }
-}
 
-/// The overrides in `these` that are not in `those`. A changed override is another one.
-fn difference(
-    these: &ConsideredOverrides<Arc<ScheduleOverride>>,
-    those: &ConsideredOverrides<Arc<ScheduleOverride>>,
-) -> impl Iterator<Item = Arc<ScheduleOverride>> {
-    let those: BTreeSet<_> = those.iter().map(Arc::as_ptr).collect();
-    let these = these.iter();
-    these
-        .filter(move |it| !those.contains(&Arc::as_ptr(it)))
-        .cloned()
-}
+    /// The calendars of a namespace, by name.
+    pub fn calendars(&self, namespace: &str) -> &BTreeMap<String, Dates> {
+        static NONE: BTreeMap<String, Dates> = BTreeMap::new();
+        self.calendars.get(namespace).unwrap_or(&NONE)
+    }
 
-/// Inserts `new` if the limit allows it, or removes the entry.
-fn set_entry<T>(entries: &mut BTreeMap<Key, T>, name: &Key, new: Option<T>) {
-    let has_room = entries.contains_key(name) || entries.len() < MAX_SCHEDULE_INPUTS;
-    match new.filter(|_| has_room) {
-        Some(new) => entries.insert(name.clone(), new),
-        None => entries.remove(name),
-    };
+    /// The overrides of a machine in its namespace, in the form that its schedule uses, without those
+    /// that are longer than its class allows.
+    pub fn overrides(
+        &self,
+        machine: &ScheduledMachine,
+        namespace: &str,
+    ) -> Vec<Override> {
+        let name = machine.metadata.name.as_deref().unwrap_or_default();
+        let none = BTreeMap::new();
+        let labels = machine.metadata.labels.as_ref().unwrap_or(&none);
+        let all = self.considered.get(namespace).into_iter();
+        let own = all.flat_map(|all| all.of_machine(name, labels));
+        let class = machine.spec.class.as_ref();
+        let limits = class.and_then(|class| class.limits.as_ref());
+        let most = limits.and_then(|limits| limits.max_override);
+        let is_allowed = |of: &Override| most.is_none_or(|most| !is_longer(of, most));
+        own.filter_map(ScheduleOverride::in_schedule)
+            .filter(is_allowed)
+            .collect()
+    }
+
+    /// The overrides of the ScheduledCapacity of that name in its namespace.
+    pub fn overrides_of_capacity(&self, name: &str, namespace: &str) -> Vec<Override> {
+        let all = self.considered.get(namespace).into_iter();
+        let all = all.flat_map(ConsideredOverrides::iter);
+        let own = all.filter(|it| it.capacity() == Some(name));
+        own.filter_map(|it| it.in_schedule()).collect()
+    }
 }

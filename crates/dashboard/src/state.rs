@@ -4,15 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::verdict::{Lease, Verdict};
-use fivespot_api::{ScheduleOverride, ScheduledCapacity, ScheduledMachineSet};
+use fivespot_api::{
+    ScheduleOverride, ScheduledCapacity, ScheduledMachineSet, SharedSchedule,
+};
 use fivespot_controller::Key;
 use fivespot_schedule::Dates;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::followed::FollowedInputs;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
-use crate::schedule_inputs::ScheduleInputs;
 use crate::undecoded::Decoded;
 
 /// The largest number of objects of one kind that are kept. More are counted and not shown.
@@ -33,7 +35,7 @@ pub(crate) struct State {
 pub(crate) struct Snapshot {
     pub(crate) machines: Objects<Machine>,
     pub(crate) phases: BTreeMap<Key, Arc<PhaseHistory>>,
-    pub(crate) schedule_inputs: ScheduleInputs,
+    pub(crate) schedule_inputs: FollowedInputs,
     /// Whether the first list of machines is complete.
     pub(crate) is_listed: bool,
     /// Why the cluster cannot be read at present.
@@ -171,6 +173,19 @@ impl State {
         self.change(|current| {
             current.schedule_inputs.change_calendar(name, new);
             current.update_schedules(name, |machine| machine.refers_to(&name.name));
+        });
+    }
+
+    /// Applies a changed or deleted schedule of that kind, and recomputes those that follow it.
+    pub(crate) fn change_shared(
+        &self,
+        kind: &str,
+        name: &Key,
+        new: Option<SharedSchedule>,
+    ) {
+        self.change(|current| {
+            current.schedule_inputs.change_shared(kind, name, new);
+            current.update_schedules(name, |machine| machine.follows(kind, &name.name));
         });
     }
 

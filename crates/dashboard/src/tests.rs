@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use fivespot_api::verdict::{Lease, State as VerdictState};
-use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine};
+use fivespot_api::{Phase, ScheduleOverride, ScheduledMachine, SharedSchedule};
 use fivespot_controller::Key;
 use fivespot_drawing::Kind;
 use fivespot_drawing::timeline::Mark;
@@ -822,6 +822,71 @@ fn an_override_and_a_calendar_change_the_planned_spans_at_once() {
     assert_eq!(planned(), [holiday(), window()]);
     state.change_calendar(&name("site"), None);
     assert_eq!(planned(), [window(), window()]);
+}
+
+/// The planned spans of the only machine from Thursday to Friday.
+fn planned_spans(state: &State) -> Vec<String> {
+    let snapshot = state.snapshot();
+    let machine = snapshot.machines.all.values().next().unwrap();
+    let spans = machine.planned(at("2026-03-05T00:00:00Z"), at("2026-03-07T00:00:00Z"));
+    let spans = spans.iter();
+    spans
+        .map(|span| format!("{:?} {} {}", span.kind, span.since, span.until))
+        .collect()
+}
+
+#[test]
+fn a_machine_that_follows_a_shared_schedule_has_its_planned_spans() {
+    let state = State::new();
+    let mut object = object("desk-1", json!({}));
+    object["spec"]["schedule"] = json!({
+        "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+        "kind": "TimeBasedSpotSchedule", "name": "office",
+    });
+    state.apply(Machine::of(serde_json::from_value(object).unwrap()));
+    assert!(planned_spans(&state).is_empty(), "it does not exist yet");
+    let kind = "TimeBasedSpotSchedule";
+    let office = Key::new("team-a", "office");
+    let change = |name: &Key, hours: &str| {
+        let spec = json!({
+            "daysOfWeek": ["mon-fri"], "hoursOfDay": [hours],
+            "exceptions": [
+                {"name": "holidays", "action": "Stop", "calendarRef": {"name": "site"}},
+            ],
+        });
+        let shared = SharedSchedule::of_spec(kind, &spec).unwrap();
+        state.change_shared(kind, name, Some(shared));
+    };
+    change(&Key::new("team-b", "office"), "7");
+    change(&Key::new("team-a", "night"), "8");
+    assert!(planned_spans(&state).is_empty(), "those are other objects");
+    change(&office, "9-11");
+    let thursday = "Window 2026-03-05T09:00:00Z 2026-03-05T12:00:00Z";
+    let friday = "Window 2026-03-06T09:00:00Z 2026-03-06T12:00:00Z";
+    assert_eq!(planned_spans(&state), [thursday, friday]);
+    let date = DateEntry::parse("2026-03-05").unwrap();
+    let site = Key::new("team-a", "site");
+    state.change_calendar(&site, Some([date].into_iter().collect()));
+    let holiday = "ExceptionStop 2026-03-05T00:00:00Z 2026-03-06T00:00:00Z";
+    assert_eq!(planned_spans(&state), [holiday, friday]);
+    state.change_shared(kind, &office, None);
+    assert!(planned_spans(&state).is_empty(), "it is deleted");
+}
+
+#[test]
+fn the_schedule_of_another_provider_is_planned_as_the_operator_has_observed_it() {
+    let state = State::new();
+    let reference = json!({
+        "apiVersion": "spotschedules.5spot.finos.org/v1", "kind": "ManualSchedule", "name": "desk",
+    });
+    let mut observed = reference.clone();
+    observed["active"] = json!(false);
+    observed["nextTransitionTime"] = json!("2026-03-06T18:00:00Z");
+    let mut object = object("desk-1", json!({"spotSchedule": observed}));
+    object["spec"]["schedule"] = reference;
+    state.apply(Machine::of(serde_json::from_value(object).unwrap()));
+    let open = "Window 2026-03-06T18:00:00Z 2026-03-07T00:00:00Z";
+    assert_eq!(planned_spans(&state), [open]);
 }
 
 /// An override of `machine` that lets it run from 18:00 to 20:00, created at that time.

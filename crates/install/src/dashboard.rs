@@ -62,11 +62,14 @@ impl Settings {
     /// API, their Events, and the Lease of the operator. No Secrets.
     pub(crate) fn rights(&self) -> Vec<Value> {
         let name = own_name();
-        let own = RESOURCES.iter().filter(|it| it.group == name::GROUP);
-        let own: Vec<&str> = own.map(|it| it.plural).collect();
+        let of_group = |group: &str| -> Vec<&str> {
+            let of_group = RESOURCES.iter().filter(|it| it.group == group);
+            of_group.map(|it| it.plural).collect()
+        };
         let mut role = self.object((RBAC, "ClusterRole"), &name);
         role["rules"] = json!([
-            rule(name::GROUP, &own, &READ),
+            rule(name::GROUP, &of_group(name::GROUP), &READ),
+            rule(name::SPOT_GROUP, &of_group(name::SPOT_GROUP), &READ),
             rule("cluster.x-k8s.io", &["clusters", "machines"], &READ),
             rule("", &["events"], &READ),
         ]);
@@ -170,16 +173,19 @@ mod tests {
     }
 
     #[test]
-    fn it_may_watch_the_scheduled_machines_and_the_scheduled_capacities() {
+    fn it_may_watch_every_kind_of_ours() {
         let rights = settings().rights();
-        for plural in [name::PLURAL, name::CAPACITY_PLURAL] {
+        for resource in &RESOURCES {
             let mut rules = rights[0]["rules"].as_array().unwrap().iter();
             let of_kind = |it: &&Value| {
-                it["apiGroups"] == json!([name::GROUP])
-                    && it["resources"].as_array().unwrap().contains(&json!(plural))
+                let plurals = it["resources"].as_array().unwrap();
+                it["apiGroups"] == json!([resource.group])
+                    && plurals.contains(&json!(resource.plural))
             };
-            let rule = rules.find(of_kind).unwrap();
-            assert_eq!(rule["verbs"], json!(["get", "list", "watch"]), "{plural}");
+            let rule = rules.find(of_kind);
+            let verbs = rule.map(|rule| &rule["verbs"]);
+            let watched = json!(["get", "list", "watch"]);
+            assert_eq!(verbs, Some(&watched), "{}", resource.kind);
         }
     }
 
