@@ -18,6 +18,7 @@ use fivespot_api::{
     CapitalMarketsSchedule, OverrideMode, ScheduleCalendar, ScheduleOverride,
     ScheduledMachine, SharedSpec, SpotScheduleRef, TimeBasedSpotSchedule, name, rules,
 };
+use fivespot_dashboard::ScheduleInputs;
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -27,7 +28,6 @@ use kube::core::ApiResource;
 use serde_json::{Value, json};
 
 use crate::cluster::{self, Access, Connection};
-use crate::preview::Context;
 use crate::time::{self, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
 use read::{AllNamespaces, get, list};
@@ -266,18 +266,19 @@ async fn effective_schedule(
     machine: &ScheduledMachine,
 ) -> Result<Schedule, Failure> {
     let name = machine.metadata.name.as_deref().unwrap_or_default();
-    let namespace = machine.metadata.namespace.clone().unwrap_or_default();
-    let mut context = Context::default();
+    let namespace = machine.metadata.namespace.as_deref().unwrap_or_default();
+    let mut inputs = ScheduleInputs::default();
     for calendar in list::<ScheduleCalendar>(cluster, None).await? {
-        context.add_calendar(namespace.clone(), &calendar);
+        let name = calendar.metadata.name.unwrap_or_default();
+        inputs.set_calendar(namespace, &name, calendar.spec.dates());
     }
     for it in list::<ScheduleOverride>(cluster, None).await? {
-        context.add_override(namespace.clone(), it);
+        inputs.add_override(namespace, it);
     }
     if let Some(SpotScheduleRef { kind, .. }) = machine.spec.schedule.reference() {
-        let mut add = |metadata: ObjectMeta, spec| {
+        let mut add = |metadata: ObjectMeta, spec: SharedSpec| {
             let own = metadata.name.unwrap_or_default();
-            context.set_shared([namespace.clone(), kind.clone(), own], spec);
+            inputs.set_shared([namespace, &kind, &own], spec.into());
         };
         if kind == name::CAPITAL_MARKETS_KIND {
             for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
@@ -292,18 +293,18 @@ async fn effective_schedule(
     let mut spec = machine.spec.clone();
     let observed = machine.status.as_ref();
     let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-    context
-        .resolve(&mut spec.schedule, &namespace, observed)
+    inputs
+        .resolve(&mut spec.schedule, namespace, observed)
         .map_err(|why| {
             Failure::new(format!("the schedule of ScheduledMachine {name}"), why)
                 .remedy("create it")
         })?;
-    let schedule = spec.schedule(context.calendars(&namespace));
+    let schedule = spec.schedule(inputs.calendars(namespace));
     let schedule = schedule.map_err(|error| {
         Failure::new(format!("the schedule of ScheduledMachine {name}"), error)
             .remedy("correct the schedule")
     })?;
-    Ok(schedule.with_overrides(context.overrides(machine, &namespace)))
+    Ok(schedule.with_overrides(inputs.overrides(machine, namespace)))
 }
 
 /// The override to create.

@@ -312,12 +312,13 @@ fn machine(
     // Without the schedule that it follows, the machine counts as not wanted.
     let observed = object.status.as_ref();
     let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-    let _ = context.resolve(&mut object.spec.schedule, &namespace, observed);
+    let inputs = &context.inputs;
+    let _ = inputs.resolve(&mut object.spec.schedule, &namespace, observed);
     let metadata = &object.metadata;
-    let schedule = object.spec.schedule(context.calendars(&namespace)).ok();
+    let schedule = object.spec.schedule(inputs.calendars(&namespace)).ok();
     let schedule = schedule
         .filter(|_| object.spec.is_enabled())
-        .map(|it| it.with_overrides(context.overrides(&object, &namespace)));
+        .map(|it| it.with_overrides(inputs.overrides(&object, &namespace)));
     let status = object.status.clone().unwrap_or_default();
     Ok(Machine {
         usage: Machine::account(&status, schedule.as_ref(), now),

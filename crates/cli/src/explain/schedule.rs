@@ -136,6 +136,7 @@ pub(super) async fn inspect(
             let namespace = client.default_namespace();
             Some(
                 Context::of(&documents, Some(namespace))
+                    .inputs
                     .calendars(namespace)
                     .clone(),
             )

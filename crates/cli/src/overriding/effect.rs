@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use fivespot_api::{Enforcement, ScheduleOverride, ScheduledMachine};
+use fivespot_dashboard::ScheduleInputs;
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
 use kube::api::DynamicObject;
-
-use crate::preview::Context;
 
 /// The reason why `created` has no effect on its machine at `now`: the kill switch, a schedule that
 /// is disabled or invalid, audit mode, or a stronger override among `others`. `None` if it has an
@@ -44,11 +43,11 @@ fn overridden_by(
     (name, now): (&str, Timestamp),
 ) -> Option<String> {
     let namespace = machine.metadata.namespace.clone().unwrap_or_default();
-    let mut context = Context::default();
+    let mut inputs = ScheduleInputs::default();
     for other in others {
-        context.add_override(namespace.clone(), other);
+        inputs.add_override(&namespace, other);
     }
-    let all = context.overrides(machine, &namespace);
+    let all = inputs.overrides(machine, &namespace);
     // The override is not in the list yet, or lists are not permitted.
     if !all.iter().any(|of| of.name == name) {
         return None;

@@ -1,27 +1,21 @@
-//! The objects that change schedules: the calendars that exceptions refer to, and overrides.
+//! What machines and capacities depend on, among documents.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
-use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    FollowedSchedule, PreparedClass, Provided, Resolved, ScheduleCalendar,
-    ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClass,
-    ScheduledMachineClassSpec, ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
+    PreparedClass, ScheduleCalendar, ScheduledMachineClass, ScheduledMachineClassSpec,
+    ScheduledMachineSpec, SharedSchedule,
 };
-use fivespot_plan::overrides::is_longer;
-use fivespot_schedule::{Dates, Override};
+use fivespot_dashboard::ScheduleInputs;
 use serde::de::DeserializeOwned;
 
 use crate::document::Document;
 
-/// Calendars and overrides by namespace.
+/// What machines and capacities depend on besides their objects.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
-    calendars: BTreeMap<String, BTreeMap<String, Dates>>,
-    overrides: BTreeMap<String, ConsideredOverrides>,
-    /// The schedules that machines follow, by namespace, kind and name.
-    shared: BTreeMap<[String; 3], Resolved>,
+    /// What their schedules depend on.
+    pub(crate) inputs: ScheduleInputs,
     /// The classes of machines, by name.
     classes: BTreeMap<String, Class>,
     /// The labels of namespaces, by name.
@@ -57,16 +51,18 @@ impl Context {
         let namespace = namespace.unwrap_or("default");
         for document in documents {
             let of_object = document.object["metadata"]["namespace"].as_str();
-            let namespace = of_object.unwrap_or(namespace).to_owned();
+            let namespace = of_object.unwrap_or(namespace);
             match document.text("/kind") {
                 fivespot_api::name::CALENDAR_KIND => {
                     if let Some(calendar) = context.read::<ScheduleCalendar>(document) {
-                        context.add_calendar(namespace, &calendar);
+                        let name = document.text("/metadata/name");
+                        let dates = calendar.spec.dates();
+                        context.inputs.set_calendar(namespace, name, dates);
                     }
                 }
                 fivespot_api::name::TIME_BASED_KIND
                 | fivespot_api::name::CAPITAL_MARKETS_KIND => {
-                    context.add_shared(&namespace, document);
+                    context.add_shared(namespace, document);
                 }
                 fivespot_api::name::CLASS_KIND => {
                     let class = context.read::<ScheduledMachineClass>(document);
@@ -80,7 +76,7 @@ impl Context {
                 }
                 fivespot_api::name::OVERRIDE_KIND => {
                     if let Some(it) = context.read(document) {
-                        context.add_override(namespace, it);
+                        context.inputs.add_override(namespace, it);
                     }
                 }
                 _ => {}
@@ -106,16 +102,6 @@ impl Context {
         .ok()
     }
 
-    pub(crate) fn add_calendar(
-        &mut self,
-        namespace: String,
-        calendar: &ScheduleCalendar,
-    ) {
-        let name = calendar.metadata.name.clone().unwrap_or_default();
-        let of_namespace = self.calendars.entry(namespace).or_default();
-        of_namespace.insert(name, calendar.spec.dates());
-    }
-
     fn add_namespace(&mut self, document: &Document) {
         let labels = document.object["metadata"]["labels"].as_object();
         let labels = labels.into_iter().flatten();
@@ -129,9 +115,8 @@ impl Context {
 
     fn add_shared(&mut self, namespace: &str, document: &Document) {
         let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));
-        let key = [namespace, kind, name].map(ToOwned::to_owned);
         match SharedSchedule::of_spec(kind, &document.object["spec"]) {
-            Ok(schedule) => self.set_shared(key, schedule),
+            Ok(schedule) => self.inputs.set_shared([namespace, kind, name], schedule),
             Err(error) => self.warnings.push(format!(
                 "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
                  server would reject)",
@@ -155,114 +140,11 @@ impl Context {
         }
         class.is_none().then_some(name)
     }
-
-    /// Adds a schedule that machines follow, by its namespace, kind and name.
-    pub(crate) fn set_shared(
-        &mut self,
-        key: [String; 3],
-        schedule: impl Into<SharedSchedule>,
-    ) {
-        let resolved = Resolved::Shared {
-            schedule: Arc::new(schedule.into()),
-            generation: None,
-        };
-        self.shared.insert(key, resolved);
-    }
-
-    /// Resolves the reference of a schedule, if it is one. That of another provider counts as what
-    /// the operator has `observed` of it last, if that is of the same object.
-    ///
-    /// # Errors
-    /// The object that it names is not here. The error says which.
-    pub(crate) fn resolve(
-        &self,
-        schedule: &mut ScheduleSpec,
-        namespace: &str,
-        observed: Option<&FollowedSchedule>,
-    ) -> Result<(), String> {
-        let Some(reference) = schedule.reference() else {
-            return Ok(());
-        };
-        let SpotScheduleRef { kind, name, .. } = &reference;
-        if !reference.is_known() {
-            let observed = observed.filter(|observed| observed.is_of(&reference));
-            schedule.resolved = observed.map(|observed| Resolved::Provided {
-                published: Ok(Provided {
-                    active: observed.active,
-                    until: observed.next_transition_time,
-                    generation: observed.observed_generation,
-                }),
-                is_flapping: false,
-            });
-            return match observed {
-                Some(_) => Ok(()),
-                None => Err(format!(
-                    "{kind} {name} is of another provider: only the operator in a cluster knows \
-                     whether it is open"
-                )),
-            };
-        }
-        let found = self
-            .shared
-            .get(&[namespace, kind, name].map(ToOwned::to_owned));
-        schedule.resolved = found.cloned();
-        match found {
-            Some(_) => Ok(()),
-            None => Err(format!(
-                "there is no {kind} {name} in namespace {namespace}"
-            )),
-        }
-    }
-
-    pub(crate) fn add_override(&mut self, namespace: String, it: ScheduleOverride) {
-        self.overrides.entry(namespace).or_default().add(it);
-    }
-
-    /// The calendars of a namespace, by name.
-    pub(crate) fn calendars(&self, namespace: &str) -> &BTreeMap<String, Dates> {
-        static NONE: BTreeMap<String, Dates> = BTreeMap::new();
-        self.calendars.get(namespace).unwrap_or(&NONE)
-    }
-
-    /// The overrides of a machine in its namespace, in the form that its schedule uses, without those
-    /// that are longer than its class allows.
-    pub(crate) fn overrides(
-        &self,
-        machine: &ScheduledMachine,
-        namespace: &str,
-    ) -> Vec<Override> {
-        let name = machine.metadata.name.as_deref().unwrap_or_default();
-        let none = BTreeMap::new();
-        let labels = machine.metadata.labels.as_ref().unwrap_or(&none);
-        let all = self.overrides.get(namespace).into_iter();
-        let own = all.flat_map(|all| all.of_machine(name, labels));
-        let limits = machine
-            .spec
-            .class
-            .as_ref()
-            .and_then(|of| of.limits.as_ref());
-        let most = limits.and_then(|limits| limits.max_override);
-        let is_allowed = |of: &Override| most.is_none_or(|most| !is_longer(of, most));
-        own.filter_map(ScheduleOverride::in_schedule)
-            .filter(is_allowed)
-            .collect()
-    }
-
-    /// The overrides of the ScheduledCapacity of that name in its namespace.
-    pub(crate) fn overrides_of_capacity(
-        &self,
-        name: &str,
-        namespace: &str,
-    ) -> Vec<Override> {
-        let all = self.overrides.get(namespace).into_iter();
-        let all = all.flat_map(ConsideredOverrides::iter);
-        let own = all.filter(|it| it.capacity() == Some(name));
-        own.filter_map(ScheduleOverride::in_schedule).collect()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use fivespot_api::{FollowedSchedule, ScheduleSpec};
     use jiff::{SignedDuration, Timestamp};
     use serde_json::json;
 
@@ -284,13 +166,16 @@ spec: {daysOfWeek: [mon], hoursOfDay: ['9']}
         }))
         .unwrap();
         assert_eq!(
-            context.resolve(&mut schedule, "team-b", None),
+            context.inputs.resolve(&mut schedule, "team-b", None),
             Err(
                 "there is no TimeBasedSpotSchedule office in namespace team-b".to_owned()
             )
         );
         assert_eq!(schedule.resolved, None);
-        assert_eq!(context.resolve(&mut schedule, "team-a", None), Ok(()));
+        assert_eq!(
+            context.inputs.resolve(&mut schedule, "team-a", None),
+            Ok(())
+        );
         let monday = "2026-03-09T09:30:00Z".parse().unwrap();
         assert!(schedule.schedule().unwrap().at(monday).is_open());
     }
@@ -315,7 +200,7 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
 ";
         let documents = crate::document::parse("a.yaml", text).unwrap();
         let context = Context::of(&documents, None);
-        let calendars = context.calendars("default");
+        let calendars = context.inputs.calendars("default");
         assert_eq!(calendars.keys().collect::<Vec<_>>(), ["holidays"]);
         let named = context.warnings().iter().map(|it| &it[..30]);
         assert_eq!(
@@ -342,7 +227,9 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
                     "endTime": "2026-03-07T12:00:00Z",
                 },
             });
-            context.add_override("default".into(), serde_json::from_value(it).unwrap());
+            context
+                .inputs
+                .add_override("default", serde_json::from_value(it).unwrap());
         }
         let machine = json!({
             "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachine",
@@ -354,7 +241,7 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
             },
         });
         let machine = serde_json::from_value(machine).unwrap();
-        let all = context.overrides(&machine, "default");
+        let all = context.inputs.overrides(&machine, "default");
         assert_eq!(all.len(), 256);
         assert!(!all.iter().any(|of| of.name == "o-256"), "the youngest");
     }
@@ -367,7 +254,10 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
         }))
         .unwrap();
         let context = Context::default();
-        let why = context.resolve(&mut schedule, "team-a", None).unwrap_err();
+        let why = context
+            .inputs
+            .resolve(&mut schedule, "team-a", None)
+            .unwrap_err();
         assert!(
             why.starts_with("ManualSchedule office is of another provider"),
             "{why}"
@@ -382,12 +272,15 @@ spec: {targetRef: {name: worker}, mode: Party, endTime: 2026-03-07T12:00:00Z}
         };
         assert!(
             context
+                .inputs
                 .resolve(&mut schedule, "team-a", Some(&observed))
                 .is_err()
         );
         "office".clone_into(&mut observed.name);
         assert_eq!(
-            context.resolve(&mut schedule, "team-a", Some(&observed)),
+            context
+                .inputs
+                .resolve(&mut schedule, "team-a", Some(&observed)),
             Ok(())
         );
         let at = "2026-03-06T12:00:00Z".parse().unwrap();

@@ -67,15 +67,16 @@ impl PlannedMachine {
         let unknown_class = context.take_class(&mut object.spec, &namespace);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-        context
+        let inputs = &context.inputs;
+        inputs
             .resolve(&mut object.spec.schedule, &namespace, observed)
             .map_err(|why| fault("spec.schedule", why))?;
-        let calendars = context.calendars(&namespace);
+        let calendars = inputs.calendars(&namespace);
         let schedule = object
             .spec
             .schedule(calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(context.overrides(&object, &namespace))
+            .with_overrides(inputs.overrides(&object, &namespace))
             .looking_back();
         if let Some(violation) = rules::check_schedule(&object.spec.schedule).first() {
             return Err(fault(&violation.field, violation.message.to_owned()));
@@ -134,17 +135,18 @@ impl PlannedCapacity {
         let namespace = namespace_of(&object.metadata, namespace);
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-        context
+        let inputs = &context.inputs;
+        inputs
             .resolve(&mut object.spec.schedule, &namespace, observed)
             .map_err(|why| fault("spec.schedule", why))?;
-        let calendars = context.calendars(&namespace);
+        let calendars = inputs.calendars(&namespace);
         let lead_time = object.spec.lead_time.parse().unwrap_or(Duration::ZERO);
         let schedule = object
             .spec
             .schedule
             .schedule_with(calendars)
             .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(context.overrides_of_capacity(&name, &namespace))
+            .with_overrides(inputs.overrides_of_capacity(&name, &namespace))
             .with_lead_time(lead_time);
         Ok(Self {
             off: Off::of_capacity(&object),
