@@ -51,6 +51,9 @@ Examples:
   5spot overrides -A
   5spot overrides --end desk-042-run-x7k2p";
 
+/// Who has written an override, in its managed fields.
+const FIELD_MANAGER: &str = "5spot";
+
 /// Arguments of `5spot run`.
 #[derive(Debug, clap::Args)]
 #[command(about = "Run a machine for a limited time, regardless of its schedule", after_help = RUN)]
@@ -356,12 +359,18 @@ async fn create(
     let resource = ApiResource::erase::<ScheduleOverride>(&());
     let api: Api<DynamicObject> = Api::default_namespaced_with(client.clone(), &resource);
     let object = serde_json::from_value(manifest).map_err(unreadable)?;
-    let created = api.create(&PostParams::default(), &object).await;
-    created.map_err(|error| {
+    let params = PostParams {
+        field_manager: Some(FIELD_MANAGER.to_owned()),
+        ..PostParams::default()
+    };
+    let mut created = api.create(&params, &object).await.map_err(|error| {
         let message = cluster::error_message(error);
         let remedy = remedy(&message);
         Failure::new("creating the ScheduleOverride", message).remedy(remedy)
-    })
+    })?;
+    // kubectl does not print them either.
+    created.metadata.managed_fields = None;
+    Ok(created)
 }
 
 /// What to do about a ScheduleOverride that the API server has refused with that message.

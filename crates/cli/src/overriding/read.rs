@@ -40,6 +40,8 @@ where
     let (mut decoded, mut undecoded) = (Vec::new(), Vec::new());
     for mut item in found.items {
         item.types = None;
+        // kubectl does not print them either.
+        item.metadata.managed_fields = None;
         let name = item.metadata.name.clone().unwrap_or_default();
         let namespace = item.metadata.namespace.clone().unwrap_or_default();
         match serde_json::to_value(item).and_then(serde_json::from_value) {

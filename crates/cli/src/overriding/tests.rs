@@ -2,6 +2,8 @@ use fivespot_api::{OverrideMode, ScheduleOverride, rules};
 use fivespot_schedule::Schedule;
 use insta::assert_snapshot;
 use jiff::Timestamp;
+use kube::api::{Api, DynamicObject};
+use kube::core::ApiResource;
 use kubemu_apiserver::User;
 use serde_json::{Value, json};
 
@@ -348,4 +350,34 @@ async fn a_user_without_the_right_to_override_is_told_which_role_has_it() {
     let remedy =
         "ask who binds roles in this namespace for the ClusterRole 5spot-override-editor";
     assert!(refused.ends_with(remedy), "{refused}");
+}
+
+#[tokio::test]
+async fn the_server_knows_who_wrote_an_override_and_the_output_leaves_that_out() {
+    let now = instant("2026-03-06T15:00:00Z");
+    let cluster = fivespot_testkit::Cluster::start(now).await;
+    let connection = crate::cluster::Connection {
+        client: cluster.client(),
+        address: "https://it".to_owned(),
+        now,
+    };
+    let client = &connection.client;
+    let created = super::create(client, "desk-042", &requested()).await;
+    let created = created.unwrap().metadata;
+    assert_eq!(created.managed_fields, None);
+    let api: Api<DynamicObject> = Api::default_namespaced_with(
+        client.clone(),
+        &ApiResource::erase::<ScheduleOverride>(&()),
+    );
+    let stored = api.get(&created.name.unwrap()).await.unwrap();
+    let entries = stored.metadata.managed_fields.unwrap_or_default();
+    let managers: Vec<_> = entries
+        .iter()
+        .filter_map(|it| it.manager.as_deref())
+        .collect();
+    assert_eq!(managers, ["5spot"]);
+    let listed = super::read::list::<ScheduleOverride>(&connection, None).await;
+    let listed = listed.unwrap();
+    assert_eq!(listed.len(), 1);
+    assert_eq!(listed[0].metadata.managed_fields, None);
 }
