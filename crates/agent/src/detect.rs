@@ -1,5 +1,6 @@
 //! Detecting processes: by kernel events, or by scanning `/proc`.
 
+use std::future::pending;
 use std::io;
 
 use tokio::time::{Instant, sleep_until};
@@ -139,6 +140,17 @@ impl Detection {
             }
         }
         None
+    }
+}
+
+/// Waits for a process that matches the configuration, as [`Detection::next`]; forever without one.
+pub(crate) async fn process(
+    detection: &mut Option<Detection>,
+    config: Option<&Config>,
+) -> io::Result<ProcessMatch> {
+    match (detection, config) {
+        (Some(detection), Some(config)) => detection.next(config).await,
+        _ => pending().await,
     }
 }
 

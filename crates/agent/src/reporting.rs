@@ -3,8 +3,6 @@
 //! It has a task of its own: a reclaim never waits for a cluster in which the ScheduledMachine is.
 
 use std::fmt;
-use std::future::pending;
-use std::io;
 use std::time::Duration;
 
 use fivespot_api::condition::{self, ConditionType, Reason};
@@ -19,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::config::Config;
-use crate::detect::{Detection, DetectionMode, with_causes};
+use crate::detect::{Detection, DetectionMode, process, with_causes};
 use crate::free::{Change, Look, Seen};
 use crate::node::{Attempt, Error, REQUEST, attempt, test_write};
 use crate::opening::Opening;
@@ -189,7 +187,7 @@ impl Reporter {
                         return;
                     }
                 }
-                found = in_use(&mut detection, config) => {
+                found = process(&mut detection, config) => {
                     if let Err(error) = found {
                         let error = with_causes(&error);
                         tracing::error!(error, "processes cannot be watched");
@@ -350,15 +348,4 @@ fn waits(object: &ScheduledMachine) -> bool {
     object.metadata.deletion_timestamp.is_none()
         && object.spec.returning().is_some()
         && scheduled.is_some_and(|of| of.reason == Reason::OverrideStop.as_str())
-}
-
-/// Waits until a listed process runs, or processes cannot be watched; forever while none are.
-async fn in_use(
-    detection: &mut Option<Detection>,
-    config: Option<&Config>,
-) -> io::Result<()> {
-    match (detection, config) {
-        (Some(detection), Some(config)) => detection.next(config).await.map(|_| ()),
-        _ => pending().await,
-    }
 }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
 use crate::connector::SubscribeError;
-use crate::detect::{Detection, DetectionMode};
+use crate::detect::{Detection, DetectionMode, process};
 use crate::hold::{HoldSettings, Holder};
 use crate::node::OwnNode;
 use crate::policy_check::PolicyRequirement;
@@ -260,15 +260,4 @@ pub(crate) fn config_maps(node: &OwnNode) -> Api<ConfigMap> {
 pub(crate) fn text_of(config_map: &ConfigMap) -> Option<&str> {
     let data = config_map.data.as_ref()?;
     data.get(RECLAIM_CONFIG_KEY).map(String::as_str)
-}
-
-/// Waits for a matching process; forever while none can match.
-async fn process(
-    detection: &mut Option<Detection>,
-    config: Option<&Config>,
-) -> io::Result<ProcessMatch> {
-    match (detection, config) {
-        (Some(detection), Some(config)) => detection.next(config).await,
-        _ => pending().await,
-    }
 }
