@@ -24,6 +24,17 @@ struct Finding {
     detail: String,
 }
 
+impl Finding {
+    /// What was found, or why it is not fine.
+    fn of(check: &'static str, found: Result<String, String>) -> Self {
+        Self {
+            check,
+            is_fine: found.is_ok(),
+            detail: found.unwrap_or_else(|why| why),
+        }
+    }
+}
+
 /// Runs the checks and prints the results. [`Outcome::No`] if the agent could not work.
 pub(crate) async fn examine(
     proc: &Proc,
@@ -49,11 +60,7 @@ pub(crate) async fn examine(
         None => {}
         Some(Err(failure)) => {
             can_work = false;
-            findings.push(Finding {
-                check: "cluster",
-                is_fine: false,
-                detail: failure.message(),
-            });
+            findings.push(Finding::of("cluster", Err(failure.message())));
         }
         Some(Ok(node)) => {
             let found = [
@@ -89,15 +96,11 @@ pub(crate) async fn examine(
 }
 
 async fn events() -> Finding {
-    let (is_fine, detail) = match Connector::subscribe().await {
-        Ok(_) => (true, "available".to_owned()),
-        Err(refused) => (false, with_causes(&refused)),
+    let found = match Connector::subscribe().await {
+        Ok(_) => Ok("available".to_owned()),
+        Err(refused) => Err(with_causes(&refused)),
     };
-    Finding {
-        check: "process events",
-        is_fine,
-        detail,
-    }
+    Finding::of("process events", found)
 }
 
 fn processes(proc: &Proc) -> Finding {
@@ -115,25 +118,17 @@ fn processes(proc: &Proc) -> Finding {
         }
         Ok(())
     };
-    let (is_fine, detail) = match read() {
-        Err(error) => (false, with_causes(&error)),
-        Ok(()) if kernel == 0 => (
-            false,
-            format!(
-                "{named} processes and no kernel threads: this is not the host's /proc; set \
-                 hostPID: true, or give it with --proc-root"
-            ),
-        ),
-        Ok(()) => (
-            true,
-            format!("{named} processes and {kernel} kernel threads, which never match"),
-        ),
+    let found = match read() {
+        Err(error) => Err(with_causes(&error)),
+        Ok(()) if kernel == 0 => Err(format!(
+            "{named} processes and no kernel threads: this is not the host's /proc; set \
+             hostPID: true, or give it with --proc-root"
+        )),
+        Ok(()) => Ok(format!(
+            "{named} processes and {kernel} kernel threads, which never match"
+        )),
     };
-    Finding {
-        check: "/proc",
-        is_fine,
-        detail,
-    }
+    Finding::of("/proc", found)
 }
 
 /// That the kernel hides the processes of other users, if it does.
@@ -208,8 +203,8 @@ const CLOCKS_APART: SignedDuration = SignedDuration::from_mins(1);
 
 /// Whether this host and the API server agree on the time, if that says it.
 async fn clock(node: &OwnNode, now: Timestamp) -> Option<Finding> {
-    let (is_fine, detail) = match node.server_time().await {
-        Err(error) => (false, with_causes(&error)),
+    let found = match node.server_time().await {
+        Err(error) => Err(with_causes(&error)),
         Ok(None) => return None,
         Ok(Some(server)) => {
             let apart = now.duration_since(server);
@@ -220,71 +215,55 @@ async fn clock(node: &OwnNode, now: Timestamp) -> Option<Finding> {
             };
             let text = format!("{:#} {which} that of the API server", apart.abs());
             if apart.abs() < CLOCKS_APART {
-                (true, text)
+                Ok(text)
             } else {
                 let why = "the operator does not believe that this host is free; set it, such as by \
                            timedatectl set-ntp true";
-                (false, format!("{text}: {why}"))
+                Err(format!("{text}: {why}"))
             }
         }
     };
-    Some(Finding {
-        check: "clock",
-        is_fine,
-        detail,
-    })
+    Some(Finding::of("clock", found))
 }
 
 async fn own_node(node: &OwnNode) -> Finding {
-    let (is_fine, detail) = match node.check().await {
-        Ok(()) => (true, format!("{} is the Node of this host", node.name)),
-        Err(error) => (false, with_causes(&error)),
+    let found = match node.check().await {
+        Ok(()) => Ok(format!("{} is the Node of this host", node.name)),
+        Err(error) => Err(with_causes(&error)),
     };
-    Finding {
-        check: "node",
-        is_fine,
-        detail,
-    }
+    Finding::of("node", found)
 }
 
 async fn policy(node: &OwnNode) -> Finding {
-    let (is_fine, detail) = match node.try_another().await {
-        Ok(Attempt::Rejected) => (true, "it is in force".to_owned()),
+    let found = match node.try_another().await {
+        Ok(Attempt::Rejected) => Ok("it is in force".to_owned()),
         Ok(Attempt::Allowed(policy)) => {
             let why = "is not in force: this token may write more than its annotations";
-            (false, format!("{policy} {why}"))
+            Err(format!("{policy} {why}"))
         }
-        Ok(Attempt::Unknown) => (false, "the Node does not exist".to_owned()),
-        Err(error) => (false, with_causes(&error)),
+        Ok(Attempt::Unknown) => Err("the Node does not exist".to_owned()),
+        Err(error) => Err(with_causes(&error)),
     };
-    Finding {
-        check: "policy",
-        is_fine,
-        detail,
-    }
+    Finding::of("policy", found)
 }
 
 async fn config(node: &OwnNode) -> Finding {
     let name = reclaim_config_map(&node.name);
-    let (is_fine, detail) = match config_maps(node).get_opt(&name).await {
-        Err(error) => (false, with_causes(&error)),
-        Ok(None) => (true, format!("no ConfigMap {name}: detection is off")),
+    let found = match config_maps(node).get_opt(&name).await {
+        Err(error) => Err(with_causes(&error)),
+        Ok(None) => Ok(format!("no ConfigMap {name}: detection is off")),
         Ok(Some(config_map)) => {
             match Config::parse(text_of(&config_map).unwrap_or_default()) {
-                Err(rejected) => (false, rejected.why),
+                Err(rejected) => Err(rejected.why),
                 Ok(config) => {
                     let number = config.patterns.texts().len();
                     let plural = if number == 1 { "" } else { "s" };
-                    (true, format!("{number} pattern{plural}, {}", config.hash))
+                    Ok(format!("{number} pattern{plural}, {}", config.hash))
                 }
             }
         }
     };
-    Finding {
-        check: "configuration",
-        is_fine,
-        detail,
-    }
+    Finding::of("configuration", found)
 }
 
 #[cfg(test)]
