@@ -56,6 +56,19 @@ impl Failure {
     }
 }
 
+/// A failure because of something that is given, or found, with what to do.
+pub(crate) fn refused(
+    what: impl Into<String>,
+    why: impl Into<String>,
+    remedy: &'static str,
+) -> Failure {
+    Failure {
+        what: what.into(),
+        why: why.into(),
+        remedy,
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         Self::new("writing", &error, "check that standard output is writable")
@@ -186,11 +199,8 @@ fn session_bus() -> Result<PathBuf, Failure> {
         None if addresses.is_empty() => format!("{ADDRESS} is not set"),
         None => format!("{ADDRESS} names no socket of this host"),
     };
-    Err(Failure {
-        what: "finding the session bus".to_owned(),
-        why,
-        remedy: "run this in the session of a desktop",
-    })
+    let remedy = "run this in the session of a desktop";
+    Err(refused("finding the session bus", why, remedy))
 }
 
 /// Watches this host, or looks at it once.

@@ -6,8 +6,9 @@ use fivespot_api::name::{AGENT_POLICY, SYSTEM_NAMESPACE, reclaim_config_map};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::command::{Failure, Outcome};
+use crate::command::{Failure, Outcome, refused};
 use crate::config::Config;
+use crate::detect::with_causes;
 use crate::node::{Attempt, DesiredAnnotations, OwnNode, ReclaimRequest, ReportState};
 use crate::policy_check::PolicyRequirement;
 use crate::proc::Proc;
@@ -117,27 +118,17 @@ pub(crate) async fn check_policy(
     let tried = node.try_another().await;
     let why = match tried {
         Ok(Attempt::Rejected) => return Ok(()),
-        Ok(Attempt::Allowed(_)) => NotInForce.into(),
-        Ok(Attempt::Unknown) => NoNode.into(),
-        Err(error) => Box::<dyn std::error::Error>::from(error),
+        Ok(Attempt::Allowed(_)) => {
+            "it is not in force: the token of the agent may write to other Nodes"
+                .to_owned()
+        }
+        Ok(Attempt::Unknown) => "the Node does not exist".to_owned(),
+        Err(error) => with_causes(&error),
     };
     let remedy = "apply the output of 5spot generate agent, or set --skip-policy-check";
-    Err(Failure::new(
-        format!("checking the policy {AGENT_POLICY}"),
-        why.as_ref(),
-        remedy,
-    ))
+    let what = format!("checking the policy {AGENT_POLICY}");
+    Err(refused(what, why, remedy))
 }
-
-/// The error that the agent could write to other Nodes.
-#[derive(Debug, thiserror::Error)]
-#[error("it is not in force: the token of the agent may write to other Nodes")]
-struct NotInForce;
-
-/// The error that the Node does not exist.
-#[derive(Debug, thiserror::Error)]
-#[error("the Node does not exist")]
-struct NoNode;
 
 /// Requests a reclaim if a process matches or a signal stands. Load has to be watched for a time, and
 /// is never found.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use fivespot_api::reclaim::config_hash;
 
 use crate::bounded::{self, is_missing};
-use crate::command::{Failure, Outcome};
+use crate::command::{Failure, Outcome, refused};
 
 /// The name of the agent's unit.
 const UNIT: &str = "5spot-reclaim-agent.service";
@@ -88,11 +88,6 @@ pub(crate) enum Installed {
     Changed,
 }
 
-/// An error about one thing that is given, with what to do.
-fn refused(what: impl Into<String>, why: &str, remedy: &'static str) -> Failure {
-    Failure::new(what, &io::Error::other(why.to_owned()), remedy)
-}
-
 impl Service {
     /// The files, each with its name.
     fn files(&self) -> Result<Vec<(&'static str, String)>, Failure> {
@@ -114,7 +109,7 @@ impl Service {
         for path in &self.signal_files {
             if HIDDEN.iter().any(|hidden| path.starts_with(hidden)) {
                 let why = format!("the service does not see {}", path.display());
-                return Err(refused("--signal-file", &why, "give one below /run"));
+                return Err(refused("--signal-file", why, "give one below /run"));
             }
         }
         let mut command =
@@ -165,7 +160,7 @@ impl Service {
             let why = format!("there is no {}", root.join(AUTOSTART).display());
             return Err(refused(
                 "--desktop",
-                &why,
+                why,
                 "leave it out on a host without one",
             ));
         }
@@ -231,7 +226,7 @@ fn plain<'p>(what: &str, path: &'p Path) -> Result<&'p str, Failure> {
             "{} is not an absolute path of letters, digits and /._+-",
             path.display()
         );
-        refused(what, &why, "give such a path")
+        refused(what, why, "give such a path")
     })
 }
 
@@ -239,7 +234,7 @@ fn plain<'p>(what: &str, path: &'p Path) -> Result<&'p str, Failure> {
 fn quoted(argument: &str) -> Result<String, Failure> {
     if argument.chars().any(char::is_control) {
         let why = format!("{argument:?} has a control character");
-        return Err(refused("the arguments of the service", &why, "remove it"));
+        return Err(refused("the arguments of the service", why, "remove it"));
     }
     let escaped = argument
         .replace('\\', "\\\\")

@@ -8,7 +8,7 @@ use fivespot_schedule::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::command::{Failure, Outcome};
+use crate::command::{Failure, Outcome, refused};
 use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::run_directory::{ReadingState, RunDirectory, State, states};
@@ -41,8 +41,8 @@ pub(crate) fn reclaim(
                 })?)
             }
             End::At(until) if until <= now => {
-                let why = io::Error::other(format!("{until} is not in the future"));
-                return Err(Failure::new("--until", &why, "give a later time"));
+                let why = format!("{until} is not in the future");
+                return Err(refused("--until", why, "give a later time"));
             }
             End::At(until) => Some(until),
         };

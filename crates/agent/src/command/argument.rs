@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand, ValueEnum};
 use fivespot_schedule::Duration;
 use jiff::Timestamp;
 
-use super::Failure;
 use super::connection::{MachineName, machine};
+use super::{Failure, refused};
 use crate::detect::DetectionMode;
 use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
@@ -403,35 +403,37 @@ impl Args {
                 Failure::new("finding this program", &error, "give it with --program")
             })?,
         };
-        let kubeconfig = self.kubeconfig.clone().ok_or_else(|| Failure {
-            what: "--kubeconfig".to_owned(),
-            why: "is missing".to_owned(),
-            remedy: "give the file with which the agent reaches the cluster of its Node",
+        let kubeconfig = self.kubeconfig.clone().ok_or_else(|| {
+            refused(
+                "--kubeconfig",
+                "is missing",
+                "give the file with which the agent reaches the cluster of its Node",
+            )
         })?;
         if self
             .run_directory
             .as_deref()
             .is_some_and(|path| path != DEFAULT)
         {
-            return Err(Failure {
-                what: "--run-directory".to_owned(),
-                why: format!("is {DEFAULT} for a service"),
-                remedy: "leave it out",
-            });
+            return Err(refused(
+                "--run-directory",
+                format!("is {DEFAULT} for a service"),
+                "leave it out",
+            ));
         }
         if self.state_directory.is_some() {
-            return Err(Failure {
-                what: "--state-directory".to_owned(),
-                why: "is that of the service".to_owned(),
-                remedy: "leave it out",
-            });
+            return Err(refused(
+                "--state-directory",
+                "is that of the service",
+                "leave it out",
+            ));
         }
         if notifies && self.machine.is_none() {
-            return Err(Failure {
-                what: "--desktop".to_owned(),
-                why: "needs --machine: it says when the host is lent".to_owned(),
-                remedy: "give the ScheduledMachine of this host",
-            });
+            return Err(refused(
+                "--desktop",
+                "needs --machine: it says when the host is lent",
+                "give the ScheduledMachine of this host",
+            ));
         }
         Ok(Service {
             program,
@@ -523,10 +525,12 @@ impl Args {
 
     pub(super) fn named(&self) -> Result<&str, Failure> {
         let name = self.node_name.as_deref().filter(|name| !name.is_empty());
-        name.ok_or_else(|| Failure {
-            what: "--node-name".to_owned(),
-            why: "is missing".to_owned(),
-            remedy: "give the name of the Node of this host, or set NODE_NAME",
+        name.ok_or_else(|| {
+            refused(
+                "--node-name",
+                "is missing",
+                "give the name of the Node of this host, or set NODE_NAME",
+            )
         })
     }
 }

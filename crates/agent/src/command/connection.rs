@@ -9,8 +9,8 @@ use http::header::USER_AGENT;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 
-use super::Failure;
 use super::argument::Args;
+use super::{Failure, refused};
 use crate::node::{Identity, OwnNode};
 use crate::reporting::OwnMachine;
 
@@ -78,11 +78,8 @@ impl Args {
 fn failed(error: &(dyn Error + 'static)) -> Failure {
     let what = "finding the cluster";
     if let Some(why) = malformed(error) {
-        return Failure {
-            what: what.to_owned(),
-            why,
-            remedy: "correct the file; it has secrets, so that no line of it is shown",
-        };
+        let remedy = "correct the file; it has secrets, so that no line of it is shown";
+        return refused(what, why, remedy);
     }
     let remedy = "give the pod a service account, or set --kubeconfig";
     Failure::new(what, error, remedy)
