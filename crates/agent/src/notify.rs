@@ -20,7 +20,8 @@ use crate::bus::{Bus, CallError, Service, Value};
 use crate::detect::with_causes;
 use crate::opening::Opening;
 use crate::proc::Proc;
-use crate::run_directory::{ReadingState, RunDirectory};
+use crate::run_directory::RunDirectory;
+use crate::signal::{Reading, Signal};
 use crate::switch::{self, End};
 
 /// How often the agent's state is looked at.
@@ -156,10 +157,10 @@ impl Desktop {
         let left = opening.at.duration_since(now);
         let is_soon = !left.is_negative() && !left.is_zero() && left <= self.before;
         let is_kept = state.signals.iter().any(|signal| match signal.reading {
-            ReadingState::Stands { until, .. } => {
+            Reading::Stands(Signal { until, .. }) => {
                 until.is_none_or(|until| until > opening.at)
             }
-            ReadingState::Absent | ReadingState::Unreadable { .. } => false,
+            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => false,
         });
         (is_soon && !is_kept).then_some(opening)
     }

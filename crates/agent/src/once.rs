@@ -91,7 +91,9 @@ pub(crate) async fn print(
             Reading::Stands(signal) => {
                 writeln!(out, "{name}: signal ({})", signal.reason)?;
             }
-            Reading::Unreadable(why) => writeln!(out, "{name}: cannot be read: {why}")?,
+            Reading::Unreadable { why } => {
+                writeln!(out, "{name}: cannot be read: {why}")?;
+            }
         }
     }
     let processes = if number == 1 {

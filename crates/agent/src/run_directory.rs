@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::bounded::{self, is_missing};
@@ -60,21 +59,7 @@ pub(crate) struct SignalState {
     #[serde(default)]
     pub(crate) note: Option<String>,
     #[serde(flatten)]
-    pub(crate) reading: ReadingState,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase", tag = "reading")]
-pub(crate) enum ReadingState {
-    Absent,
-    Stands {
-        reason: String,
-        since: Option<Timestamp>,
-        until: Option<Timestamp>,
-    },
-    Unreadable {
-        why: String,
-    },
+    pub(crate) reading: Reading,
 }
 
 impl RunDirectory {
@@ -213,13 +198,8 @@ impl Publisher {
 pub(crate) fn states(signals: &Signals) -> Vec<SignalState> {
     let state = |(source, reading): (&dyn Source, &Reading)| {
         let reading = match reading {
-            Reading::NotYet | Reading::Absent => ReadingState::Absent,
-            Reading::Stands(signal) => ReadingState::Stands {
-                reason: signal.reason.clone(),
-                since: signal.since,
-                until: signal.until,
-            },
-            Reading::Unreadable(why) => ReadingState::Unreadable { why: why.clone() },
+            Reading::NotYet => Reading::Absent,
+            known => known.clone(),
         };
         SignalState {
             name: source.name(),

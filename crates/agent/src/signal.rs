@@ -29,6 +29,7 @@ pub(crate) use graphics::parse_share;
 use jiff::Timestamp;
 pub use load::Load;
 pub use owner::OwnerSwitch;
+use serde::{Deserialize, Serialize};
 pub use session::{Counted, Sessions};
 pub use setting::{CountedSessions, InvalidSetting, LoadLimit, Settings};
 use tokio::sync::watch;
@@ -55,7 +56,7 @@ pub struct Now {
 }
 
 /// That the owner wants the host back.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Signal {
     /// Why, for the annotation on the Node: one line, without names of users.
     pub reason: String,
@@ -101,16 +102,21 @@ pub trait Source: fmt::Debug + Send {
 }
 
 /// The last reading of a source.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "reading")]
 pub enum Reading {
     /// It has not been read yet.
+    #[serde(skip)]
     NotYet,
     /// No signal stands.
     Absent,
     /// A signal stands; it has a `since`.
     Stands(Signal),
-    /// It could not be read, and why.
-    Unreadable(String),
+    /// It could not be read.
+    Unreadable {
+        /// Why.
+        why: String,
+    },
 }
 
 #[derive(Debug)]
@@ -228,14 +234,16 @@ impl Signals {
                 Ok(Some(signal)) => Reading::Stands(Signal {
                     since: signal.since.or(match reading {
                         Reading::Stands(earlier) => earlier.since,
-                        Reading::NotYet | Reading::Absent | Reading::Unreadable(_) => {
-                            Some(now.time)
-                        }
+                        Reading::NotYet
+                        | Reading::Absent
+                        | Reading::Unreadable { .. } => Some(now.time),
                     }),
                     ..signal
                 }),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => Reading::Unreadable(with_causes(&error)),
+                Err(error) => Reading::Unreadable {
+                    why: with_causes(&error),
+                },
             };
             if next != *reading {
                 log(&source.name(), reading, &next);
@@ -246,7 +254,7 @@ impl Signals {
             Reading::Stands(signal) => {
                 Duration::try_from(signal.until?.duration_since(now.time)).ok()
             }
-            Reading::NotYet | Reading::Absent | Reading::Unreadable(_) => None,
+            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => None,
         });
         let interval = if is_told { SELDOM } else { INTERVAL };
         self.next = now.instant + ends.fold(interval, Duration::min);
@@ -276,7 +284,7 @@ impl Signals {
     pub fn standing(&self) -> Option<&Signal> {
         self.readings().find_map(|(_, reading)| match reading {
             Reading::Stands(signal) => Some(signal),
-            Reading::NotYet | Reading::Absent | Reading::Unreadable(_) => None,
+            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => None,
         })
     }
 
@@ -311,7 +319,7 @@ fn log(signal: &str, earlier: &Reading, now: &Reading) {
         Reading::Stands(Signal { reason, .. }) => {
             tracing::warn!(signal, reason, "signal stands");
         }
-        Reading::Unreadable(error) => {
+        Reading::Unreadable { why: error } => {
             tracing::error!(signal, error, "signal cannot be read, and does not count");
         }
         Reading::NotYet | Reading::Absent => {

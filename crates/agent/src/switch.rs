@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use crate::command::{Failure, Outcome, refused};
 use crate::opening::Opening;
 use crate::proc::Proc;
-use crate::run_directory::{ReadingState, RunDirectory, State, states};
+use crate::run_directory::{RunDirectory, State, states};
 use crate::service::Installed;
-use crate::signal::{Now, Signals};
+use crate::signal::{Now, Reading, Signal, Signals};
 
 /// The end of a reclaim, as it is given.
 #[derive(Clone, Copy, Debug)]
@@ -134,7 +134,7 @@ pub(crate) fn status(
     }));
     let mut stands = state.requested.is_some();
     for signal in &state.signals {
-        stands |= matches!(signal.reading, ReadingState::Stands { .. });
+        stands |= matches!(signal.reading, Reading::Stands(_));
         let note = signal.note.as_ref().map(|note| format!(" ({note})"));
         let text = text(&signal.reading) + &note.unwrap_or_default();
         rows.push((signal.name.clone(), text));
@@ -154,11 +154,11 @@ pub(crate) fn status(
     })
 }
 
-fn text(reading: &ReadingState) -> String {
+fn text(reading: &Reading) -> String {
     match reading {
-        ReadingState::Absent => "no signal".to_owned(),
-        ReadingState::Unreadable { why } => format!("cannot be read: {why}"),
-        ReadingState::Stands { since, until, .. } => {
+        Reading::NotYet | Reading::Absent => "no signal".to_owned(),
+        Reading::Unreadable { why } => format!("cannot be read: {why}"),
+        Reading::Stands(Signal { since, until, .. }) => {
             let time = |word: &str, time: &Option<Timestamp>| {
                 time.map(|time| format!(" {word} {time:.0}"))
                     .unwrap_or_default()

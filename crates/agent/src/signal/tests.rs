@@ -197,7 +197,9 @@ fn what_cannot_be_read_is_no_signal_and_says_why() {
     signals.read(after(Instant::now(), 0));
     assert!(signals.standing().is_none());
     let readings: Vec<_> = signals.readings().collect();
-    let why = Reading::Unreadable("no such thing here".to_owned());
+    let why = Reading::Unreadable {
+        why: "no such thing here".to_owned(),
+    };
     assert_eq!(readings, [("broken".to_owned(), &why)]);
 }
 

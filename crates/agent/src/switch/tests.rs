@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use super::{End, reclaim, status, take_back};
 use crate::opening::Opening;
 use crate::proc::Proc;
-use crate::run_directory::{ReadingState, Requested, RunDirectory, SignalState, State};
+use crate::run_directory::{Requested, RunDirectory, SignalState, State};
 use crate::service::Installed;
+use crate::signal::{Reading, Signal};
 use crate::test_host::TestHost;
 
 /// A run directory and a `/proc` with one process, which may be an agent.
@@ -143,11 +144,11 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     };
     let quiet = State {
         signals: vec![
-            signal("owner's switch", ReadingState::Absent),
-            signal("login-sessions", ReadingState::Absent),
+            signal("owner's switch", Reading::Absent),
+            signal("login-sessions", Reading::Absent),
             signal(
                 "load",
-                ReadingState::Unreadable {
+                Reading::Unreadable {
                     why: "no control group of pods".to_owned(),
                 },
             ),
@@ -196,11 +197,11 @@ fn the_status_shows_every_signal_with_its_beginning_and_end() {
     host.publish(&State {
         signals: vec![signal(
             "owner's switch",
-            ReadingState::Stands {
+            Reading::Stands(Signal {
                 reason: "owner: until 2026-11-27T13:00:00Z".to_owned(),
                 since: Some(at("2026-11-27T09:00:00Z")),
                 until: Some(at("2026-11-27T13:00:00Z")),
-            },
+            }),
         )],
         ..agent(77)
     });
