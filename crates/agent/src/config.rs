@@ -6,7 +6,7 @@ use fivespot_api::reclaim::{POLL_INTERVAL_MS, Report, config_hash};
 use serde::Deserialize;
 
 use crate::pattern::Patterns;
-use crate::signal::{Away, CountedSessions, LoadLimit, Settings};
+use crate::signal::{Away, Counted, LoadLimit, Settings};
 
 /// The maximum size of a configuration in bytes; the operator writes far less.
 const MAX_BYTES: usize = 256 * 1024;
@@ -147,14 +147,14 @@ fn read(text: &str) -> Result<File, String> {
 fn signals(file: &File) -> Result<Settings, String> {
     let named = |key: &str, error| format!("{key}: {error}");
     let sessions = match &file.login_sessions {
-        None => None,
-        Some(text) => CountedSessions::parse(text)
-            .map_err(|error| named("login_sessions", error))?
-            .counted(),
+        None => Counted::Off,
+        Some(text) => {
+            Counted::parse(text).map_err(|error| named("login_sessions", error))?
+        }
     };
     let away = match &file.session_away {
         None => None,
-        Some(_) if sessions.is_none() => {
+        Some(_) if sessions == Counted::Off => {
             return Err("session_away: has no effect without login_sessions".to_owned());
         }
         Some(text) => {
@@ -225,7 +225,7 @@ mod tests {
     fn a_configuration_names_signals_beside_processes() {
         let text = "login_sessions = \"local\"\nload_above = 2\nload_for = \"90s\"\n";
         let signals = Config::parse(text).unwrap().signals;
-        assert_eq!(signals.sessions, Some(Counted::Local));
+        assert_eq!(signals.sessions, Counted::Local);
         let load = signals.load.unwrap();
         assert_eq!((load.above, load.time.to_string().as_str()), (2.0, "90s"));
         let signals = Config::parse("load_above = 0.5").unwrap().signals;
@@ -234,7 +234,7 @@ mod tests {
         for (text, away) in [("locked", Away::Locked), ("idle", Away::Idle)] {
             let text = format!("login_sessions = \"all\"\nsession_away = \"{text}\"");
             let signals = Config::parse(&text).unwrap().signals;
-            assert_eq!(signals.sessions, Some(Counted::All));
+            assert_eq!(signals.sessions, Counted::All);
             assert_eq!(signals.away, Some(away));
         }
     }

@@ -30,8 +30,8 @@ use jiff::Timestamp;
 pub use load::Load;
 pub use owner::OwnerSwitch;
 use serde::{Deserialize, Serialize};
-pub use session::{Counted, Sessions};
-pub use setting::{CountedSessions, InvalidSetting, LoadLimit, Settings};
+pub use session::Sessions;
+pub use setting::{Counted, InvalidSetting, LoadLimit, Settings};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 

@@ -14,7 +14,7 @@ use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
-use crate::signal::{Away, CountedSessions, Graphics, LoadLimit, Settings, parse_share};
+use crate::signal::{Away, Counted, Graphics, LoadLimit, Settings, parse_share};
 
 /// The usual time between a freeze and the end of pods.
 const FREEZE_FOR: Duration = Duration::minutes(1);
@@ -126,7 +126,7 @@ pub(crate) struct Args {
         default_value_t,
         global = true
     )]
-    pub(super) login_sessions: CountedSessions,
+    pub(super) login_sessions: Counted,
     /// Of those sessions, do not count one at which nobody sits, as the desktop tells systemd-logind: on
     /// the bus of the system, at /run/dbus. While logind cannot be asked, all count
     #[arg(
@@ -471,7 +471,7 @@ impl Args {
         let choice = |flag: &str, value: Option<PossibleValue>| {
             value.map(|value| format!("--{flag}={}", value.get_name()))
         };
-        if !matches!(self.login_sessions, CountedSessions::Off) {
+        if self.login_sessions != Counted::Off {
             let value = self.login_sessions.to_possible_value();
             words.extend(choice("login-sessions", value));
         }
@@ -513,7 +513,7 @@ impl Args {
     pub(super) fn signals(&self) -> Settings {
         Settings {
             files: self.signal_file.clone(),
-            sessions: self.login_sessions.counted(),
+            sessions: self.login_sessions,
             away: self.session_away,
             load: self.load_above.map(|above| LoadLimit {
                 above,

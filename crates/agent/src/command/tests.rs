@@ -240,7 +240,7 @@ fn the_daemon_set_starts_the_agent_with_valid_arguments() {
     let words = words.iter().map(|word| word.as_str().unwrap());
     let args = Args::try_parse_from(["5spot-reclaim-agent"].into_iter().chain(words));
     let signals = args.unwrap().signals();
-    assert!(signals.sessions.is_some());
+    assert_eq!(signals.sessions, crate::signal::Counted::Local);
     assert_eq!(signals.away, Some(crate::signal::Away::Locked));
     let load = signals.load.unwrap();
     assert_eq!((load.above, load.time.to_string().as_str()), (2.5, "10m"));

@@ -13,22 +13,13 @@ use futures::FutureExt as _;
 use futures::future::{BoxFuture, pending};
 
 use super::away::{Away, Known, Logind};
-use super::{Now, Signal, Source};
+use super::{Counted, Now, Signal, Source};
 use crate::bounded::{self, is_missing};
 
 /// How many sessions are read; a host has a few.
 const MAX_SESSIONS: usize = 256;
 /// The maximum size of a session's file in bytes; systemd writes less than a kilobyte.
 const MAX_BYTES: u64 = 16 * 1024;
-
-/// Which sessions count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counted {
-    /// Those at this host.
-    Local,
-    /// Those through the network too.
-    All,
-}
 
 /// Stands while a person is logged in, and in the foreground of a seat or connected.
 #[derive(Debug)]
@@ -75,6 +66,7 @@ impl Source for Sessions {
 
     fn note(&self) -> Option<String> {
         let counted = match self.counted {
+            Counted::Off => "no sessions count",
             Counted::Local => "local sessions count",
             Counted::All => "all sessions count",
         };
@@ -179,6 +171,10 @@ fn counts(text: &str, counted: Counted) -> bool {
         Some("user" | "user-early" | "user-light" | "user-early-light")
     );
     let is_active = value("ACTIVE") == Some("1") && value("STATE") == Some("active");
-    let is_local = value("REMOTE") == Some("0");
-    is_of_a_person && is_active && (is_local || counted == Counted::All)
+    let is_counted = match counted {
+        Counted::Off => false,
+        Counted::Local => value("REMOTE") == Some("0"),
+        Counted::All => true,
+    };
+    is_of_a_person && is_active && is_counted
 }

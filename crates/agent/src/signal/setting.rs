@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use fivespot_schedule::Duration;
 
 use super::away::SYSTEM_BUS;
-use super::{Away, Counted, Graphics, Load, Sessions, SignalFile, Source};
+use super::{Away, Graphics, Load, Sessions, SignalFile, Source};
 
 /// The range of processors of a [`LoadLimit`].
 const ABOVE: std::ops::RangeInclusive<f64> = 0.1..=4096.0;
@@ -18,8 +18,8 @@ const TIME: [Duration; 2] = [Duration::seconds(10), Duration::hours(24)];
 pub struct Settings {
     /// Stand while the file exists.
     pub files: Vec<PathBuf>,
-    /// Stands while such a session is active.
-    pub sessions: Option<Counted>,
+    /// Stand while such a session is active.
+    pub sessions: Counted,
     /// Such sessions do not count.
     pub away: Option<Away>,
     /// Stands while the processor is used more than this outside pods.
@@ -38,9 +38,9 @@ pub struct LoadLimit {
     pub time: Duration,
 }
 
-/// Which login sessions count, as it is set.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum CountedSessions {
+/// Which login sessions count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Counted {
     /// None
     #[default]
     Off,
@@ -94,7 +94,7 @@ impl LoadLimit {
     }
 }
 
-impl CountedSessions {
+impl Counted {
     /// Parses `off`, `local` or `all`.
     ///
     /// # Errors
@@ -103,21 +103,15 @@ impl CountedSessions {
         Self::from_str(text, false)
             .map_err(|_| InvalidSetting(format!("must be off, local or all, not {text}")))
     }
-
-    /// Those that count; `None` if none do.
-    pub fn counted(self) -> Option<Counted> {
-        match self {
-            Self::Off => None,
-            Self::Local => Some(Counted::Local),
-            Self::All => Some(Counted::All),
-        }
-    }
 }
 
 impl Settings {
     /// The login sessions of this host that count, if any do. With `away`, must be called in a runtime.
     pub fn login_sessions(&self) -> Option<Sessions> {
-        let sessions = Sessions::new(Path::new("/run/systemd"), self.sessions?);
+        if self.sessions == Counted::Off {
+            return None;
+        }
+        let sessions = Sessions::new(Path::new("/run/systemd"), self.sessions);
         Some(match self.away {
             None => sessions,
             Some(away) => sessions.without(away, Path::new(SYSTEM_BUS)),
