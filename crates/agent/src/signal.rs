@@ -31,6 +31,7 @@ pub use load::Load;
 pub use owner::OwnerSwitch;
 use serde::{Deserialize, Serialize};
 pub use session::Sessions;
+pub(crate) use setting::duration;
 pub use setting::{Counted, InvalidSetting, LoadLimit, Settings};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
@@ -64,6 +65,17 @@ pub struct Signal {
     pub since: Option<Timestamp>,
     /// Until when, if it ends by itself.
     pub until: Option<Timestamp>,
+}
+
+impl Signal {
+    /// One of which the source knows neither beginning nor end.
+    fn of(reason: String) -> Self {
+        Self {
+            reason,
+            since: None,
+            until: None,
+        }
+    }
 }
 
 /// One kind of signal.

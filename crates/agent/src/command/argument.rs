@@ -14,7 +14,9 @@ use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
 use crate::run_directory::DEFAULT;
 use crate::service::Service;
-use crate::signal::{Away, Counted, Graphics, LoadLimit, Settings, parse_share};
+use crate::signal::{
+    Away, Counted, Graphics, InvalidSetting, LoadLimit, Settings, duration, parse_share,
+};
 
 /// The usual time between a freeze and the end of pods.
 const FREEZE_FOR: Duration = Duration::minutes(1);
@@ -347,19 +349,13 @@ Examples:
     },
 }
 
-fn freeze_for(text: &str) -> Result<Duration, String> {
-    let time = text.parse::<Duration>();
-    let time = time.map_err(|error| error.to_string())?;
-    let within = time.within(Duration::seconds(0), Duration::hours(24));
-    within.map_err(|error| error.to_string())
+fn freeze_for(text: &str) -> Result<Duration, InvalidSetting> {
+    duration(text, [Duration::seconds(0), Duration::hours(24)])
 }
 
-fn before(text: &str) -> Result<Duration, String> {
-    let time = text.parse::<Duration>();
-    let time = time.map_err(|error| error.to_string())?;
+fn before(text: &str) -> Result<Duration, InvalidSetting> {
     // An hour from then on must not be over before the host is lent.
-    let within = time.within(Duration::minutes(1), Duration::minutes(30));
-    within.map_err(|error| error.to_string())
+    duration(text, [Duration::minutes(1), Duration::minutes(30)])
 }
 
 fn instant(text: &str) -> Result<Timestamp, String> {

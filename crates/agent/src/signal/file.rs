@@ -32,11 +32,10 @@ impl Source for SignalFile {
     fn read(&mut self, _: Now) -> io::Result<Option<Signal>> {
         match fs::symlink_metadata(&self.path) {
             // Its own time is not `since`: programs may keep a file and touch it again.
-            Ok(_) => Ok(Some(Signal {
-                reason: format!("signal-file: {}", shown(&self.path)),
-                since: None,
-                until: None,
-            })),
+            Ok(_) => Ok(Some(Signal::of(format!(
+                "signal-file: {}",
+                shown(&self.path)
+            )))),
             Err(error) if is_missing(&error) => Ok(None),
             Err(error) => Err(error),
         }

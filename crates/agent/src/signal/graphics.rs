@@ -14,6 +14,7 @@ use std::vec;
 
 use tokio::time::Instant;
 
+use super::setting::number;
 use super::{InvalidSetting, Now, Signal, Source};
 use crate::detect::with_causes;
 use crate::proc::{Pid, Proc, Scope};
@@ -47,14 +48,7 @@ const SHARE: std::ops::RangeInclusive<f64> = 0.01..=16.0;
 /// # Errors
 /// It is not a number from 0.01 to 16.
 pub(crate) fn parse_share(text: &str) -> Result<f64, InvalidSetting> {
-    let number = text.parse::<f64>();
-    let number = number.ok().filter(|number| SHARE.contains(number));
-    number.ok_or_else(|| {
-        let (least, most) = (SHARE.start(), SHARE.end());
-        InvalidSetting::new(format!(
-            "must be a share of an engine from {least} to {most}, not {text}"
-        ))
-    })
+    number(text, &SHARE, "a share of an engine")
 }
 
 /// Stands while processes outside pods use an engine of a graphics card for more than a share of the
@@ -249,11 +243,7 @@ impl Source for Graphics {
         match &self.verdict {
             Verdict::NotYet => Err(io::ErrorKind::WouldBlock.into()),
             Verdict::Failed(why) => Err(io::Error::other(why.clone())),
-            Verdict::Known(reason) => Ok(reason.as_ref().map(|reason| Signal {
-                reason: reason.clone(),
-                since: None,
-                until: None,
-            })),
+            Verdict::Known(reason) => Ok(reason.clone().map(Signal::of)),
         }
     }
 }

@@ -158,11 +158,8 @@ impl Source for Load {
         let pods = next.pods.saturating_sub(first.pods);
         let used = whole.saturating_sub(pods).as_secs_f64() / age(first).as_secs_f64();
         let LoadLimit { above, time } = self.limit;
-        Ok((used > above).then(|| Signal {
-            reason: format!("load: above {above} for {time}"),
-            since: None,
-            until: None,
-        }))
+        let reason = || format!("load: above {above} for {time}");
+        Ok((used > above).then(reason).map(Signal::of))
     }
 }
 

@@ -148,11 +148,8 @@ impl Source for Sessions {
             }
         }
         let plural = if number == 1 { "" } else { "s" };
-        Ok((number > 0).then(|| Signal {
-            reason: format!("login-session: {number} active session{plural}"),
-            since: None,
-            until: None,
-        }))
+        let reason = || format!("login-session: {number} active session{plural}");
+        Ok((number > 0).then(reason).map(Signal::of))
     }
 }
 

@@ -1,15 +1,16 @@
 //! Which signals there are: from flags, and from the agent's configuration.
 
-use clap::ValueEnum;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use clap::ValueEnum;
 use fivespot_schedule::Duration;
 
 use super::away::SYSTEM_BUS;
 use super::{Away, Graphics, Load, Sessions, SignalFile, Source};
 
 /// The range of processors of a [`LoadLimit`].
-const ABOVE: std::ops::RangeInclusive<f64> = 0.1..=4096.0;
+const ABOVE: RangeInclusive<f64> = 0.1..=4096.0;
 /// The range of its time.
 const TIME: [Duration; 2] = [Duration::seconds(10), Duration::hours(24)];
 
@@ -62,6 +63,34 @@ impl InvalidSetting {
     }
 }
 
+/// Parses a number, `what` it is for people, within a range.
+pub(super) fn number(
+    text: &str,
+    range: &RangeInclusive<f64>,
+    what: &str,
+) -> Result<f64, InvalidSetting> {
+    let number = text.parse::<f64>();
+    let number = number.ok().filter(|number| range.contains(number));
+    number.ok_or_else(|| {
+        let (least, most) = (range.start(), range.end());
+        InvalidSetting(format!("must be {what} from {least} to {most}, not {text}"))
+    })
+}
+
+/// Parses a duration of digits and one of s, m, h within a range.
+///
+/// # Errors
+/// It has another form, or is outside of the range.
+pub(crate) fn duration(
+    text: &str,
+    [least, most]: [Duration; 2],
+) -> Result<Duration, InvalidSetting> {
+    let time = text.parse::<Duration>();
+    let time = time.map_err(|error| InvalidSetting(error.to_string()))?;
+    time.within(least, most)
+        .map_err(|error| InvalidSetting(error.to_string()))
+}
+
 impl LoadLimit {
     /// The time if none is given.
     pub const TIME: Duration = Duration::minutes(5);
@@ -71,14 +100,7 @@ impl LoadLimit {
     /// # Errors
     /// It is not a number from 0.1 to 4096.
     pub fn parse_above(text: &str) -> Result<f64, InvalidSetting> {
-        let number = text.parse::<f64>();
-        let number = number.ok().filter(|number| ABOVE.contains(number));
-        number.ok_or_else(|| {
-            let (least, most) = (ABOVE.start(), ABOVE.end());
-            InvalidSetting(format!(
-                "must be a number of processors from {least} to {most}, not {text}"
-            ))
-        })
+        number(text, &ABOVE, "a number of processors")
     }
 
     /// Parses a time.
@@ -86,11 +108,7 @@ impl LoadLimit {
     /// # Errors
     /// It is not a duration from 10 s to 24 h.
     pub fn parse_time(text: &str) -> Result<Duration, InvalidSetting> {
-        let [least, most] = TIME;
-        let time = text.parse::<Duration>();
-        let time = time.map_err(|error| InvalidSetting(error.to_string()))?;
-        time.within(least, most)
-            .map_err(|error| InvalidSetting(error.to_string()))
+        duration(text, TIME)
     }
 }
 
