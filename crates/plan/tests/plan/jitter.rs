@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use fivespot_api::{EndPolicy, Phase, ResolvedClass};
+use fivespot_api::{EndPolicy, Phase, ResolvedClass, ScheduleSpec};
 use fivespot_capi::Contract;
-use fivespot_plan::Memory;
+use fivespot_plan::{Delayed, Memory};
 use fivespot_schedule::{Override, OverrideMode};
 use jiff::{SignedDuration, Timestamp};
 
@@ -124,4 +124,27 @@ fn an_override_and_the_kill_switch_are_not_delayed() {
     simulation.edit(|machine| machine.spec.kill_switch = true);
     simulation.settle(&mut memory);
     assert_eq!(simulation.kinds(), [""; 0]);
+}
+
+#[test]
+fn each_need_of_a_week_is_delayed() {
+    let schedule = serde_json::json!({
+        "daysOfWeek": ["mon-wed"], "hoursOfDay": ["9-17"], "timezone": "UTC",
+    });
+    let schedule: ScheduleSpec = serde_json::from_value(schedule).unwrap();
+    let schedule = schedule.schedule().unwrap();
+    let delayed = Delayed {
+        schedule: &schedule,
+        delay: SignedDuration::from_mins(7),
+        keeps_end: false,
+        exists: false,
+    };
+    let (monday, sunday) = ("2026-03-02T00:00:00Z", "2026-03-08T00:00:00Z");
+    let spans = delayed.needed_spans(at(monday), at(sunday));
+    let spans: Vec<_> = spans.map(|span| (span.start, span.end)).collect();
+    let of = |day: u8| {
+        let hour = |hour| at(&format!("2026-03-0{day}T{hour}:07:00Z"));
+        (hour("09"), Some(hour("18")))
+    };
+    assert_eq!(spans, [of(2), of(3), of(4)]);
 }

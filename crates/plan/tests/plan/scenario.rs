@@ -312,3 +312,26 @@ fn idle_days_write_only_at_the_window_edges() {
     }
     assert_eq!(simulation.log.len(), before);
 }
+
+/// A Machine that never had its bootstrap data cannot come up without the object that has them.
+#[test]
+fn an_object_that_vanishes_while_its_machine_comes_up_is_created_again() {
+    for (kind, step) in [
+        ("K0sWorkerConfig", "CreateBootstrap"),
+        ("RemoteMachine", "CreateInfrastructure"),
+    ] {
+        let mut memory = Memory::default();
+        let mut simulation = Simulation::new(Contract::V1Beta2, BEFORE);
+        simulation.run_until(&mut memory, "2026-03-06T08:59:00Z");
+        simulation.is_moving = false;
+        simulation.run_until(&mut memory, OPENS);
+        assert!(simulation.get("Machine").is_some());
+        simulation.remove(kind);
+        simulation.settle(&mut memory);
+        assert_eq!(simulation.count(step), 2);
+        simulation.is_moving = true;
+        simulation.run_until(&mut memory, NOON);
+        assert_eq!(simulation.status().phase, Some(Phase::Active));
+        assert_eq!(simulation.count("CreateMachine"), 1);
+    }
+}

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::scheduled_machine_set::MAX_REPLICAS;
-use fivespot_api::{ScheduledMachineSet, name, rules};
-use fivespot_plan::set::MAX_ACTIONS;
+use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name, rules};
+use fivespot_plan::set::{MAX_ACTIONS, set_warning};
 use fivespot_plan::{SetAction, SetFacts, SetMachine, SetPlan, Unanswered, plan_set};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -667,5 +667,32 @@ proptest! {
         for machine in desks.read().iter().filter(|it| !it.is_leaving) {
             prop_assert_eq!(&machine.applied, &applied);
         }
+    }
+}
+
+/// Whoever reads the events of a set sees each reason once, and not that it is being scaled.
+#[test]
+fn a_set_warns_of_a_problem_once_until_its_reason_changes() {
+    let ready = |status: &str, reason: &str| -> ScheduledMachineSetStatus {
+        serde_json::from_value(json!({"conditions": [{
+            "type": "Ready", "status": status, "reason": reason, "message": "why",
+            "lastTransitionTime": "2026-03-06T15:00:00Z",
+        }]}))
+        .unwrap()
+    };
+    let problem = || ready("False", "InvalidSpec");
+    for (before, after, is_warned) in [
+        (ready("True", "Ready"), problem(), true),
+        (ready("False", "Scaling"), problem(), true),
+        (ready("False", "CreateFailed"), problem(), true),
+        (problem(), problem(), false),
+        (problem(), ready("False", "Scaling"), false),
+        (problem(), ready("True", "Ready"), false),
+        (ScheduledMachineSetStatus::default(), problem(), true),
+    ] {
+        let event = set_warning(&before, &after);
+        let reason = event.as_ref().map(|event| event.reason.as_str());
+        let expected = is_warned.then_some("InvalidSpec");
+        assert_eq!(reason, expected, "{before:?} {after:?}");
     }
 }

@@ -191,6 +191,11 @@ impl Simulation {
         Some(object)
     }
 
+    /// Somebody deletes an object, whatever its finalizers are.
+    pub(crate) fn remove(&mut self, kind: &str) {
+        self.objects.remove(&(kind.to_owned(), NAME.to_owned()));
+    }
+
     pub(crate) fn put(&mut self, mut object: Value) {
         let serial = self.next();
         object["metadata"]["resourceVersion"] = json!(serial);

@@ -386,6 +386,32 @@ fn a_machine_without_time_to_leave_has_left_late() {
 }
 
 #[test]
+fn a_machine_that_is_wanted_again_before_it_is_gone_has_not_left_late() {
+    let mut memory = Memory::default();
+    let mut simulation = to_be_gone_by_the_end(&mut memory);
+    simulation.pods = vec![pod("a")];
+    simulation.budget_until = Some(at(EVENING));
+    simulation.edit(|sm| sm.spec.graceful_shutdown_timeout = "30m".to_owned());
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(true);
+    simulation.run_until(&mut memory, "2026-03-06T18:01:00Z");
+    simulation.get_mut("Cluster").unwrap()["spec"]["paused"] = json!(false);
+    simulation.settle(&mut memory);
+    assert!(simulation.status().shutdown.is_some());
+    simulation.schedule.overrides = vec![fivespot_schedule::Override {
+        name: "it".to_owned(),
+        mode: fivespot_schedule::OverrideMode::Run,
+        start: None,
+        end: at("2026-03-06T23:00:00Z"),
+        created: None,
+    }];
+    simulation.run_until(&mut memory, EVENING);
+    let status = simulation.status();
+    assert_eq!((status.phase, status.shutdown), (Some(Phase::Active), None));
+    let mut reasons = simulation.events.iter().map(|event| &event.reason);
+    assert!(reasons.all(|reason| reason != "LeftLate"));
+}
+
+#[test]
 fn a_machine_that_had_no_window_has_not_left_late() {
     let mut memory = Memory::default();
     let mut simulation = Simulation::new(Contract::V1Beta2, "2026-03-07T08:00:00Z");

@@ -180,7 +180,11 @@ fn a_taint_that_cannot_be_applied_blocks_nothing_and_is_retried() {
         condition_text(&simulation),
         "False PatchFailed: cannot taint Node worker: the API server refuses it"
     );
-    assert_eq!(simulation.status().phase, Some(Phase::Active));
+    // `NodeTainted` reports it, and nothing else.
+    let status = simulation.status();
+    assert_eq!(status.phase, Some(Phase::Active));
+    let message = "Node worker is in service until 2026-03-06T18:00:00Z";
+    assert_eq!(status.message.as_deref(), Some(message));
     assert_eq!(simulation.count("UpdateMachine"), 1);
     simulation.failing = None;
     simulation.run_until(&mut memory, "2026-03-06T12:01:00Z");
