@@ -94,8 +94,8 @@ type table map[string]string
 
 func main() {
 	readKinds()
-	if len(os.Args) > 1 && os.Args[1] == "empty" {
-		printEmpty()
+	if len(os.Args) > 1 {
+		map[string]func(){"empty": printEmpty, "types": printTypes}[os.Args[1]]()
 		return
 	}
 	messages := table{}

@@ -1,5 +1,5 @@
-//! The protobuf encoding of built-in kinds and the JSON that Go writes for their empty parts,
-//! printed by a Go program from Kubernetes' own types.
+//! The protobuf encoding of built-in kinds, the JSON that Go writes for their empty parts and the
+//! names of their types, printed by a Go program from Kubernetes' own types.
 //!
 //! Why: internals/decisions/0034-protobuf-by-table.md.
 
@@ -11,9 +11,10 @@ use std::process::{Command, Stdio};
 use kubemu_golang as go;
 
 /// The paths of the tables, below the engine, and the arguments of the program for each.
-const TABLES: [(&str, &[&str]); 2] = [
+const TABLES: [(&str, &[&str]); 3] = [
     ("crates/apiserver/schema/protobuf.txt", &[]),
     ("crates/apiserver/schema/empty.json", &["empty"]),
+    ("crates/apiserver/schema/go-types.txt", &["types"]),
 ];
 
 /// Returns the current tables of the kinds in a list, by path; none if Go is not installed.

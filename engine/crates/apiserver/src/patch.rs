@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::decode;
 use crate::json_type::go_kind;
+use crate::openapi::go_text;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
@@ -68,6 +69,19 @@ pub(crate) fn undecodable(kind: Kind, why: &str) -> Status {
     })
 }
 
+/// The error of [`type_error`] for the result of a patch that Kubernetes' library writes and then
+/// decodes in that order.
+pub(crate) fn type_error_as_written(
+    kind: Kind,
+    resource: &Resource,
+    (old, patch): (&Value, &Value),
+) -> Option<String> {
+    let patched = patched(kind, resource, old, patch).ok()?;
+    let text = refusal::text((kind, resource), patch, (old, &patched))?;
+    let mut written = serde_json::from_str(&text).ok()?;
+    type_error(kind, resource, &mut written)
+}
+
 /// 422 for a patch whose result cannot be decoded as an object of its kind.
 pub(crate) fn refused(
     kind: Kind,
@@ -82,11 +96,11 @@ pub(crate) fn refused(
 }
 
 /// The decoding error if the result of a patch of a custom object has no kind.
-pub(crate) fn missing_kind(resource: &Resource, patched: &Value) -> Option<String> {
+pub(crate) fn missing_kind(patched: &Value) -> Option<String> {
     let kind = &patched["kind"];
     let is_missing = kind.is_null() || kind == "";
     is_missing.then(|| {
-        let text = refusal::text(resource, None, patched);
+        let text = go_text::sorted(patched);
         format!("Object 'Kind' is missing in '{text}'")
     })
 }

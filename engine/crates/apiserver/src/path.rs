@@ -14,13 +14,6 @@ pub(crate) enum Path<'a> {
     Item(&'a Path<'a>, usize),
 }
 
-impl Path<'_> {
-    /// Whether it is the path of the object itself.
-    pub(crate) fn is_root(&self) -> bool {
-        matches!(self, Self::Root)
-    }
-}
-
 impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -7,7 +7,7 @@ use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use super::field::{Errors, Field, Path};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
 use crate::resource::{Column, Resource};
@@ -20,8 +20,6 @@ pub(super) struct CsiNode;
 const MAX_NODE_ID: usize = 256;
 /// The maximum length of a driver's name in characters.
 const MAX_DRIVER_NAME: usize = 63;
-
-const DRIVER: Names = &["Name", "nodeID=NodeID", "TopologyKeys", "Allocatable"];
 
 impl BuiltinKind for CsiNode {
     fn resource(&self) -> Resource {
@@ -135,7 +133,7 @@ fn kept_drivers(drivers: &Field<'_>, before: &[Value], errors: &mut Errors) {
         for new in drivers.items().filter(same_name) {
             let kept = rest(new.value);
             if kept != rest(old) {
-                let shown = go_struct::text(&kept, DRIVER);
+                let shown = go_struct::text(&kept, "storage.v1.CSINodeDriver");
                 errors.push(go_struct::invalid(drivers, &shown, "field is immutable"));
             }
         }

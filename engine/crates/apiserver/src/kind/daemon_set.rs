@@ -5,7 +5,7 @@ use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::pod_spec::default::fill;
 use super::{BuiltinKind, Write, column, rule, workload};
 use crate::meta;
@@ -181,12 +181,12 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 fn strategy(strategy: &Field<'_>, errors: &mut Errors) {
-    const STRATEGY: Names = &["Type", "RollingUpdate"];
     match strategy.child("type").text() {
         "OnDelete" => {}
         "RollingUpdate" => rolling_update(&strategy.child("rollingUpdate"), errors),
         _ => {
-            let shown = go_struct::text(strategy.value, STRATEGY);
+            let shown =
+                go_struct::text(strategy.value, "apps.v1.DaemonSetUpdateStrategy");
             let known = ["RollingUpdate", "OnDelete"];
             errors.push(go_struct::not_supported(strategy, &shown, &known));
         }

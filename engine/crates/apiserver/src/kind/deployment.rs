@@ -5,7 +5,7 @@ use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::pod_spec::default::fill;
 use super::{BuiltinKind, StatusMetadata, Write, column, rule, workload};
 use crate::meta;
@@ -114,7 +114,6 @@ fn spec(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 fn strategy(strategy: &Field<'_>, errors: &mut Errors) {
-    const STRATEGY: Names = &["Type", "RollingUpdate"];
     let rolling = strategy.child("rollingUpdate");
     match strategy.child("type").text() {
         "Recreate" if rolling.is_set() => {
@@ -124,7 +123,7 @@ fn strategy(strategy: &Field<'_>, errors: &mut Errors) {
         "Recreate" => {}
         "RollingUpdate" => rolling_update(&rolling, errors),
         _ => {
-            let shown = go_struct::text(strategy.value, STRATEGY);
+            let shown = go_struct::text(strategy.value, "apps.v1.DeploymentStrategy");
             let known = ["Recreate", "RollingUpdate"];
             errors.push(go_struct::not_supported(strategy, &shown, &known));
         }

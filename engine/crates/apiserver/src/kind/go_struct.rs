@@ -1,34 +1,20 @@
-//! Go structs of Kubernetes in error messages: every field, in the order of the Go type, with
-//! `null` for fields that are not set.
+//! Go structs of Kubernetes in error messages: every field, in the order of the Go type, with its
+//! zero value if it is not set.
 
 use kubemu_admission::FieldError;
 use serde_json::{Map, Value};
 
 use super::field::Field;
+use crate::openapi::go_text;
+use crate::openapi::shape::Shape;
 
-/// The fields of a Go struct, each by its Go name. If the JSON name is not the Go name with a
-/// lowercase first letter, it is prefixed: `seLinuxOptions=SELinuxOptions`.
-pub(super) type Names = &'static [&'static str];
-
-/// A struct as a string.
-pub(super) fn text(value: &Value, names: Names) -> String {
-    shape(value, names).to_string()
+/// A struct of a definition of `io.k8s.api`, such as `core.v1.NodeAddress`.
+pub(super) fn text(value: &Value, definition: &str) -> String {
+    go_text::converted(shape(definition), value)
 }
 
-/// A struct as a value whose keys are in the order of its fields.
-pub(super) fn shape(value: &Value, names: Names) -> Value {
-    let fields = names.iter().map(|name| {
-        let small = || {
-            let (first, rest) = name.split_at(1);
-            format!("{}{rest}", first.to_lowercase())
-        };
-        let (json, go) = match name.split_once('=') {
-            Some((json, go)) => (json.to_owned(), go),
-            None => (small(), *name),
-        };
-        (go.to_owned(), value[&json].clone())
-    });
-    Value::Object(fields.collect::<Map<_, _>>())
+fn shape(definition: &str) -> Shape<'static> {
+    Shape::defined(&format!("io.k8s.api.{definition}"))
 }
 
 /// The `invalid` error of a struct that is shown as this string.
@@ -39,6 +25,19 @@ pub(super) fn invalid(field: &Field<'_>, shown: &str, why: &str) -> FieldError {
         format!("{shown}: {why}")
     };
     field.at(field.path.clone()).invalid(detail).without_value()
+}
+
+/// The `invalid` error of the field of that name of an object of a definition.
+pub(super) fn invalid_field(
+    field: &Field<'_>,
+    (object, definition, name): (&Value, &str, &str),
+    why: &str,
+) -> FieldError {
+    if field.value.is_string() {
+        return field.invalid(why);
+    }
+    let shown = go_text::converted_or_zero(shape(definition), name, object);
+    invalid(field, &shown, why)
 }
 
 /// The `not_supported` error of a struct that is shown as this string.
@@ -89,14 +88,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    #[test]
-    fn every_field_is_shown_under_its_go_name() {
-        let value = json!({"type": "Odd", "seLinuxOptions": {}});
-        let names: Names = &["Type", "seLinuxOptions=SELinuxOptions", "RollingUpdate"];
-        let expected = r#"{"Type":"Odd","SELinuxOptions":{},"RollingUpdate":null}"#;
-        assert_eq!(text(&value, names), expected);
-    }
 
     #[test]
     fn a_selector_is_shown_with_its_labels_first() {

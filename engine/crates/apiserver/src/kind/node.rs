@@ -233,13 +233,12 @@ fn resources(object: &Value, errors: &mut Errors) {
 
 /// The validation errors of an update of a node or its status (`ValidateNodeUpdate`).
 fn change_errors(object: &Value, old: &Value, errors: &mut Errors) {
-    const ADDRESS: go_struct::Names = &["Type", "Address"];
     resources(object, errors);
     let addresses = Field::of(object, "status").child("addresses");
     for (index, address) in addresses.items().enumerate() {
         let mut earlier = addresses.items().take(index);
         if earlier.any(|it| it.value == address.value) {
-            let shown = go_struct::text(address.value, ADDRESS);
+            let shown = go_struct::text(address.value, "core.v1.NodeAddress");
             let twice = FieldError::duplicate(address.path, Value::Null);
             errors.push(twice.without_value().because(shown));
         }

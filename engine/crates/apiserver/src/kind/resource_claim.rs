@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
+use super::go_struct;
 use super::pod_spec::default::{each, part};
 use super::{
     BuiltinKind, StatusMetadata, Write, column, device, pod_spec, rule, workload,
@@ -63,7 +64,8 @@ impl BuiltinKind for ResourceClaim {
                 status(write.object, old, &mut errors);
             }
             Some(old) if old["spec"] != *spec.value => {
-                errors.push(spec.invalid(IMMUTABLE));
+                let shown = go_struct::text(spec.value, "resource.v1.ResourceClaimSpec");
+                errors.push(go_struct::invalid(&spec, &shown, IMMUTABLE));
             }
             Some(_) => {}
             None => device::claim(&spec, write.kube, &mut errors),
@@ -132,7 +134,8 @@ fn status(object: &Value, old: &Value, errors: &mut Errors) {
     if old.is_null() {
         self::allocation(&allocation, &names, errors);
     } else if *old != *allocation.value {
-        errors.push(allocation.invalid(IMMUTABLE));
+        let shown = go_struct::text(allocation.value, "resource.v1.AllocationResult");
+        errors.push(go_struct::invalid(&allocation, &shown, IMMUTABLE));
     }
 }
 

@@ -5,6 +5,7 @@ use kubemu_admission::FieldError;
 use serde_json::Value;
 
 use super::field::{Errors, Field};
+use super::go_struct;
 use super::{BuiltinKind, Write, column, device, rule};
 use crate::meta;
 use crate::resource::{Column, Resource};
@@ -41,7 +42,9 @@ impl BuiltinKind for ResourceClaimTemplate {
         rule::labels(&spec.child("metadata").child("labels"), &mut errors);
         device::claim(&spec.child("spec"), write.kube, &mut errors);
         if write.old.is_some_and(|it| it["spec"] != *spec.value) {
-            errors.push(spec.invalid("field is immutable"));
+            let shown =
+                go_struct::text(spec.value, "resource.v1.ResourceClaimTemplateSpec");
+            errors.push(go_struct::invalid(&spec, &shown, "field is immutable"));
         }
         errors
     }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::pod_spec::default::{Fields, each, fill, part};
 use super::{
     BuiltinKind, FieldSelector, Write, column, device, pod_spec, resource_name, rule,
@@ -43,16 +43,6 @@ const MAX_CONDITIONS: u64 = 4;
 const VALUES: [&str; 4] = ["bool", "int", "string", "version"];
 /// The same, and lists, which only a server with the feature gate `DRAListTypeAttributes` keeps.
 const LISTS: [&str; 4] = ["bools", "ints", "strings", "versions"];
-const ATTRIBUTE: Names = &[
-    "int=IntValue",
-    "bool=BoolValue",
-    "string=StringValue",
-    "version=VersionValue",
-    "ints=IntValues",
-    "bools=BoolValues",
-    "strings=StringValues",
-    "versions=VersionValues",
-];
 
 impl BuiltinKind for ResourceSlice {
     fn resource(&self) -> Resource {
@@ -400,7 +390,7 @@ fn attribute(attribute: &Field<'_>, errors: &mut Errors) {
         0 => errors.push(FieldError::invalid(&attribute.path, "".into(), why)),
         1 => {}
         _ => {
-            let shown = go_struct::text(attribute.value, ATTRIBUTE);
+            let shown = go_struct::text(attribute.value, "resource.v1.DeviceAttribute");
             errors.push(go_struct::invalid(attribute, &shown, why));
         }
     }

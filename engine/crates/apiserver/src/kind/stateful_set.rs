@@ -7,7 +7,7 @@ use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::pod_spec::default::{self, each, fill, part};
 use super::{BuiltinKind, NameRule, Write, column, pod_spec, rule, workload};
 use crate::meta;
@@ -192,19 +192,21 @@ fn template(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 fn strategy(strategy: &Field<'_>, errors: &mut Errors) {
-    const STRATEGY: Names = &["Type", "RollingUpdate"];
-    const ROLLING: Names = &["Partition", "MaxUnavailable"];
     let rolling = strategy.child("rollingUpdate");
     match strategy.child("type").text() {
         "OnDelete" if rolling.is_set() => {
-            let shown = go_struct::text(rolling.value, ROLLING);
+            let shown = go_struct::text(
+                rolling.value,
+                "apps.v1.RollingUpdateStatefulSetStrategy",
+            );
             let why = "only allowed for updateStrategy 'RollingUpdate'";
             errors.push(go_struct::invalid(&rolling, &shown, why));
         }
         "OnDelete" => {}
         "RollingUpdate" => rule::non_negative(&rolling.child("partition"), errors),
         _ => {
-            let shown = go_struct::text(strategy.value, STRATEGY);
+            let shown =
+                go_struct::text(strategy.value, "apps.v1.StatefulSetUpdateStrategy");
             let why = "must be 'RollingUpdate' or 'OnDelete'";
             errors.push(go_struct::invalid(strategy, &shown, why));
         }

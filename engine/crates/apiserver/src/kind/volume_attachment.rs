@@ -6,7 +6,7 @@ use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
-use super::go_struct::{self, Names};
+use super::go_struct;
 use super::{BuiltinKind, StatusMetadata, Write, column, csi_node, rule, workload};
 use crate::resource::{Column, Resource, Subresource};
 
@@ -18,9 +18,6 @@ pub(super) struct VolumeAttachment;
 const MAX_METADATA: usize = 256 * 1024;
 /// The maximum size of a message in bytes.
 const MAX_MESSAGE: usize = 1024;
-
-const SPEC: Names = &["Attacher", "Source", "NodeName"];
-const SOURCE: Names = &["PersistentVolumeName", "InlineVolumeSpec"];
 
 impl BuiltinKind for VolumeAttachment {
     fn resource(&self) -> Resource {
@@ -84,10 +81,9 @@ impl BuiltinKind for VolumeAttachment {
             rule::text(&volume, name::dns_subdomain, &mut errors);
         }
         if write.old.is_some_and(|it| it["spec"] != *spec.value) {
-            let mut shown = go_struct::shape(spec.value, SPEC);
-            shown["Source"] = go_struct::shape(&shown["Source"], SOURCE);
+            let shown = go_struct::text(spec.value, "storage.v1.VolumeAttachmentSpec");
             let why = "field is immutable";
-            errors.push(go_struct::invalid(&spec, &shown.to_string(), why));
+            errors.push(go_struct::invalid(&spec, &shown, why));
         }
         errors
     }

@@ -42,6 +42,11 @@ impl<'a> Shape<'a> {
         Shape::new(name.and_then(definitions::reference_node))
     }
 
+    /// The objects of the built-in definition of that name, such as `io.k8s.api.core.v1.PodSpec`.
+    pub(crate) fn defined(name: &str) -> Shape<'static> {
+        Shape::new(definitions::reference_node(name))
+    }
+
     /// The metadata of every object.
     pub(crate) fn metadata() -> Shape<'static> {
         Shape::new(definitions::reference_node(definitions::OBJECT_META))

@@ -1,8 +1,11 @@
 //! Checks objects of built-in kinds for unknown fields and wrong types.
 
+use std::fmt;
+
 use serde_json::{Number, Value};
 
 use super::format;
+use super::go_type;
 use super::shape::Shape;
 use crate::json_type::go_kind;
 use crate::path::Path;
@@ -59,7 +62,8 @@ fn collect_unknown(
 }
 
 /// The error of Go's JSON decoder for the first value of `object` whose type differs from the
-/// schema of its built-in kind; `None` if all types are correct.
+/// schema of its built-in kind; `None` if all types are correct. A text that a type decodes itself,
+/// such as a quantity, ends the decoder, so that its error comes before all others.
 ///
 /// ```
 /// use kubemu_apiserver::{Registry, openapi::type_error};
@@ -73,95 +77,157 @@ fn collect_unknown(
 /// );
 /// ```
 pub fn type_error(resource: &Resource, object: &Value) -> Option<String> {
-    find_type_error(Shape::of(resource), object, Context::ROOT)
+    value_error(Shape::of(resource), object)
 }
 
 /// Same as [`type_error`], for a single value of a shape.
 pub(crate) fn value_error(shape: Shape<'_>, value: &Value) -> Option<String> {
-    find_type_error(shape, value, Context::ROOT)
+    let first = find_fault(shape, value, Search::All)?;
+    let last = find_fault(shape, value, Search::Last);
+    Some(last.unwrap_or(first).to_string())
 }
 
 /// Same as [`type_error`], for the metadata of a custom object.
 pub(crate) fn metadata_error(metadata: &Value) -> Option<String> {
-    if !metadata.is_object() && !metadata.is_null() {
-        let found = go_kind(metadata);
-        return Some(format!(
-            "json: cannot unmarshal {found} into Go value of type v1.ObjectMeta"
-        ));
-    }
-    let context = Context {
-        structure: "ObjectMeta",
-        fields: Path::Root,
-    };
-    find_type_error(Shape::metadata(), metadata, context)
+    value_error(Shape::metadata(), metadata)
 }
 
 /// Same as [`type_error`], for a `DeleteOptions` object.
 pub(crate) fn deletion_type_error(options: &Value) -> Option<String> {
-    find_type_error(Shape::delete_options(), options, Context::ROOT)
+    value_error(Shape::delete_options(), options)
 }
 
-/// The position of the search: the innermost Go struct, and the path of fields.
-#[derive(Clone, Copy)]
-struct Context<'a> {
-    structure: &'a str,
-    /// Without map keys and list indices.
-    fields: Path<'a>,
+/// Which errors are searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Search {
+    All,
+    /// Those that end the decoder: of types that decode themselves.
+    Last,
 }
 
-impl Context<'_> {
-    const ROOT: Self = Self {
-        structure: "",
-        fields: Path::Root,
-    };
+/// An error of Go's decoder.
+#[derive(Debug)]
+enum Fault {
+    /// An error of a text.
+    Text(String),
+    /// A value of another JSON type.
+    Type(Box<Misfit>),
 }
 
-fn find_type_error(
-    shape: Shape<'_>,
-    value: &Value,
-    context: Context<'_>,
-) -> Option<String> {
+/// A value of another JSON type, and its place, which is collected from the inside.
+#[derive(Debug)]
+struct Misfit {
+    found: String,
+    expected: String,
+    /// The innermost struct, and the fields without map keys and list indices, the innermost first.
+    structure: Option<String>,
+    fields: Vec<String>,
+    /// The number of lists and maps between the value and the field of the innermost struct.
+    depth: usize,
+}
+
+impl Misfit {
+    fn new(shape: Shape<'_>, found: String) -> Self {
+        Self {
+            found,
+            expected: go_type(shape),
+            structure: None,
+            fields: Vec::new(),
+            depth: 0,
+        }
+    }
+
+    /// The misfit within the value of a key of an object.
+    fn within_key(mut self, shape: Shape<'_>, key: &str) -> Self {
+        if shape.is_map() {
+            return self.within_element();
+        }
+        let definition = shape.definition().unwrap_or_default();
+        if self.structure.is_none() {
+            if let Some(named) = go_type::named(definition, key, self.depth) {
+                named.clone_into(&mut self.expected);
+            }
+            self.structure = shape.name().map(str::to_owned);
+        }
+        self.fields.push(key.to_owned());
+        let embedded_by = go_type::embedding(definition, key);
+        self.fields.extend(embedded_by.map(str::to_owned));
+        self
+    }
+
+    /// The misfit within a value of a list or map.
+    fn within_element(mut self) -> Self {
+        if self.structure.is_none() {
+            self.depth += 1;
+        }
+        self
+    }
+}
+
+impl fmt::Display for Misfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "json: cannot unmarshal {} into Go ", self.found)?;
+        if self.fields.is_empty() {
+            return write!(f, "value of type {}", self.expected);
+        }
+        let structure = self.structure.as_deref().unwrap_or_default();
+        write!(f, "struct field {structure}")?;
+        for field in self.fields.iter().rev() {
+            write!(f, ".{field}")?;
+        }
+        write!(f, " of type {}", self.expected)
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Type(misfit) => misfit.fmt(f),
+        }
+    }
+}
+
+fn find_fault(shape: Shape<'_>, value: &Value, search: Search) -> Option<Fault> {
     if shape.name() == Some("Quantity") {
-        return quantity_error(value);
+        return quantity_error(value).map(Fault::Text);
     }
     if let Some(found) = mismatch(shape, value) {
-        let Context { structure, fields } = context;
-        let expected = go_type(shape);
-        return Some(if fields.is_root() {
-            format!("json: cannot unmarshal {found} into Go value of type {expected}")
-        } else {
-            format!(
-                "json: cannot unmarshal {found} into Go struct field \
-                 {structure}.{fields} of type {expected}"
-            )
-        });
+        let misfit = || Fault::Type(Box::new(Misfit::new(shape, found)));
+        return (search == Search::All).then(misfit);
     }
     if let Some(mut alternatives) = shape.alternatives() {
         return match alternatives.find(|it| mismatch(*it, value).is_none()) {
-            Some(shape) => find_type_error(shape, value, context),
+            Some(shape) => find_fault(shape, value, search),
             None if shape.name() == Some("JSONSchemaPropsOrBool") => {
-                Some("boolean or JSON schema expected".to_owned())
+                Some(Fault::Text("boolean or JSON schema expected".to_owned()))
             }
             // Go's decoders of the other types ignore any other value.
             None => None,
         };
     }
     match value {
-        Value::String(text) => format::error(shape, text),
-        Value::Object(all) => {
-            let structure = shape.name().unwrap_or(context.structure);
-            all.iter().find_map(|(key, value)| {
-                let fields = if shape.is_map() {
-                    context.fields
-                } else {
-                    Path::Field(&context.fields, key)
-                };
-                find_type_error(shape.field(key), value, Context { structure, fields })
-            })
+        // Bytes are no type that decodes itself.
+        Value::String(_) if search == Search::Last && shape.format() == Some("byte") => {
+            None
         }
-        Value::Array(items) => items
-            .iter()
-            .find_map(|it| find_type_error(shape.items(), it, context)),
+        Value::String(text) => format::error(shape, text).map(Fault::Text),
+        Value::Object(all) => all.iter().find_map(|(key, value)| {
+            let fault = find_fault(shape.field(key), value, search)?;
+            Some(match fault {
+                Fault::Type(misfit) => {
+                    Fault::Type(Box::new(misfit.within_key(shape, key)))
+                }
+                text @ Fault::Text(_) => text,
+            })
+        }),
+        Value::Array(items) => items.iter().find_map(|it| {
+            let fault = find_fault(shape.items(), it, search)?;
+            Some(match fault {
+                Fault::Type(misfit) => Fault::Type(Box::new(misfit.within_element())),
+                text @ Fault::Text(_) => text,
+            })
+        }),
         Value::Null | Value::Bool(_) | Value::Number(_) => None,
     }
 }

@@ -213,6 +213,41 @@ fn wrong_types_of_built_in_kinds_have_gos_messages() {
             "json: cannot unmarshal string into Go struct field Node.spec of type \
              v1.NodeSpec",
         ),
+        (
+            "PersistentVolume",
+            json!({"spec": {"accessModes": {}}}),
+            "json: cannot unmarshal object into Go struct field \
+             PersistentVolumeSpec.spec.accessModes of type []v1.PersistentVolumeAccessMode",
+        ),
+        (
+            "PersistentVolume",
+            json!({"spec": {"accessModes": [[]]}}),
+            "json: cannot unmarshal array into Go struct field \
+             PersistentVolumeSpec.spec.accessModes of type v1.PersistentVolumeAccessMode",
+        ),
+        (
+            "PersistentVolume",
+            json!({"spec": {"hostPath": {"type": {}}, "capacity": 1}}),
+            "json: cannot unmarshal object into Go struct field HostPathVolumeSource.\
+             spec.PersistentVolumeSource.hostPath.type of type v1.HostPathType",
+        ),
+        (
+            "Secret",
+            json!({"data": "x"}),
+            "json: cannot unmarshal string into Go struct field Secret.data of type \
+             map[string][]uint8",
+        ),
+        (
+            "Secret",
+            json!({"data": {"a": 1}}),
+            "json: cannot unmarshal number into Go struct field Secret.data of type []uint8",
+        ),
+        (
+            "PersistentVolume",
+            json!({"metadata": {"name": {}}, "spec": {"capacity": {"storage": "x"}}}),
+            "quantities must match the regular expression \
+             '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        ),
     ];
     for (kind, object, expected) in rows {
         let found = type_error(&resource(kind), &object);

@@ -38,6 +38,12 @@ pub(super) fn patch(
     {
         return Err(refuse(&error.why));
     }
+    if kind != Kind::Strategic
+        && !resource.custom
+        && let Some(why) = decode::version_error(&object)
+    {
+        return Err(refuse(&why));
+    }
     if unversioned {
         if let Some(why) = decode::internal_kind_error(resource, &object) {
             return Err(refuse(&why));
@@ -50,14 +56,16 @@ pub(super) fn patch(
         return Err(place::nameless(target));
     }
     if resource.custom {
-        let wrong = patch::missing_kind(resource, &object)
+        let wrong = patch::missing_kind(&object)
             .or_else(|| decode::version_error(&object))
             .or_else(|| metadata_error(&object["metadata"]));
         if let Some(why) = wrong {
             return Err(refuse(&why));
         }
     } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
-        return Err(refuse(&why));
+        let both = (&*old, &body.value);
+        let written = patch::type_error_as_written(kind, resource, both);
+        return Err(refuse(&written.unwrap_or(why)));
     }
     let mut repeated = body.repeated.into_first();
     if kind == Kind::Json {

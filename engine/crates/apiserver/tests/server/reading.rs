@@ -115,6 +115,58 @@ async fn a_patch_with_an_undecodable_result_is_quoted() {
 }
 
 #[tokio::test]
+async fn a_quoted_patch_result_has_sorted_keys_where_the_patch_has_read_it() {
+    let server = server();
+    let stored = r#"{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "x"},
+        "spec": {"clusterIP": "None", "selector": {"b": "1", "a": "1"},
+            "ports": [{"port": 80, "protocol": "TCP", "name": "b"},
+                {"name": "a", "targetPort": 1, "port": 81}]}}"#;
+    let json = serde_json::from_str(stored).expect("a service");
+    let services = "/api/v1/namespaces/default/services";
+    assert_eq!(send_json(&server, "POST", services, json).await.0, 201);
+    let at = format!("{services}/x");
+    let spec = async |media: &str, patch: &str| {
+        let answer = error_message(&server, "PATCH", &at, (media, patch)).await;
+        let answer = answer.as_str().unwrap_or_default().replace("\\\"", "'");
+        let (_, rest) = answer.split_once("'spec':").expect("a spec");
+        let (spec, _) = rest.split_once(",'status'").expect("a status");
+        spec.replace('\'', "")
+    };
+    let json = "application/json-patch+json";
+    let item = "name:a,protocol:TCP,port:81,targetPort:1";
+    assert_eq!(
+        spec(
+            json,
+            r#"[{"op": "add", "path": "/spec/ports/0/port", "value": "x"}]"#
+        )
+        .await,
+        format!(
+            "{{clusterIP:None,clusterIPs:[None],internalTrafficPolicy:Cluster,\
+             ipFamilies:[IPv4],ipFamilyPolicy:SingleStack,\
+             ports:[{{name:b,port:x,protocol:TCP,targetPort:80}},{{{item}}}],\
+             selector:{{a:1,b:1}},sessionAffinity:None,type:ClusterIP}}"
+        )
+    );
+    let unread = r#"[{"op": "replace", "path": "/kind", "value": 1, "from": "/spec/a"}]"#;
+    let ports = spec(json, unread).await;
+    assert!(ports.starts_with("{ports:[{name:b,protocol:TCP,port:80,targetPort:80}"));
+    let merge = "application/merge-patch+json";
+    let ports = spec(
+        merge,
+        r#"{"spec": {"ports": [{"port": "x", "name": "b"}], "type": null}}"#,
+    );
+    assert!(ports.await.contains("ports:[{name:b,port:x}]"));
+    let sent = spec(
+        json,
+        r#"[{"op": "add", "path": "/spec/ports/-", "value": {"port": "x", "name": "c"}}]"#,
+    );
+    assert!(
+        sent.await
+            .contains(&format!("{{{item}}},{{port:x,name:c}}]"))
+    );
+}
+
+#[tokio::test]
 async fn a_number_must_fit_the_type_of_its_field() {
     let server = server();
     let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";

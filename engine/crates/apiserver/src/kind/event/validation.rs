@@ -3,6 +3,8 @@
 use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
+use crate::kind::field::Field;
+use crate::kind::go_struct;
 use crate::kind::text;
 use crate::meta;
 
@@ -158,7 +160,9 @@ fn unchanged(event: &Value, old: &Value, errors: &mut Vec<FieldError>) {
     for (field, named) in fields {
         if event[field] != old[field] {
             let why = "field is immutable";
-            errors.push(FieldError::invalid(named, event[field].clone(), why));
+            let at = Field::of(event, field).at(named);
+            let of = (event, "events.v1.Event", field);
+            errors.push(go_struct::invalid_field(&at, of, why));
         }
     }
 }

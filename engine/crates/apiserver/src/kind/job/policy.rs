@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use kubemu_admission::FieldError;
-use serde_json::{Value, json};
 
 use super::index;
 use crate::kind::field::{Errors, Field};
-use crate::kind::go_struct::{self, Names};
+use crate::kind::go_struct;
 use crate::kind::rule;
 
 const MAX_RULES: u64 = 20;
@@ -90,7 +89,7 @@ fn exit_codes(spec: &Field<'_>, codes: &Field<'_>, errors: &mut Errors) {
     if values.len() == 0 {
         let path = values.path.clone();
         let why = "at least one value is required";
-        errors.push(FieldError::invalid(path, json!([]), why));
+        errors.push(FieldError::invalid(path, values.value.clone(), why));
     }
     too_many(&values, MAX_EXIT_CODES, errors);
     let mut seen = BTreeSet::new();
@@ -116,9 +115,7 @@ pub(super) fn success(spec: &Field<'_>, errors: &mut Errors) {
     }
     let rules = policy.child("rules");
     if spec.child("completionMode").text() != "Indexed" {
-        const RULE: Names = &["SucceededIndexes", "SucceededCount"];
-        let shown = rules.items().map(|it| go_struct::shape(it.value, RULE));
-        let shown = json!({"Rules": shown.collect::<Vec<Value>>()}).to_string();
+        let shown = go_struct::text(policy.value, "batch.v1.SuccessPolicy");
         let why = "requires indexed completion mode";
         errors.push(go_struct::invalid(&policy, &shown, why));
         return;

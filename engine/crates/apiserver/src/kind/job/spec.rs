@@ -164,7 +164,12 @@ pub(super) fn change_errors(write: &Write<'_>, old: &Value, errors: &mut Errors)
         "managedBy",
         "successPolicy",
     ] {
-        rule::immutable(&spec.child(name), &before.child(name), errors);
+        let field = spec.child(name);
+        if *field.value != *before.child(name).value {
+            let of = (spec.value, "batch.v1.JobSpec", name);
+            let why = "field is immutable";
+            errors.push(go_struct::invalid_field(&field, of, why));
+        }
     }
 }
 

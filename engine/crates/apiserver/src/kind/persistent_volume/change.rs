@@ -1,7 +1,7 @@
 //! The validation of updates of a persistent volume.
 
 use kubemu_admission::FieldError;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::source;
 use crate::kind::field::{Errors, Field};
@@ -32,7 +32,7 @@ pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
     }
     if !old[affinity].is_null() && spec[affinity] != old[affinity] {
         let why = "field is immutable, except for updating from beta label to GA";
-        let shown = affinity_text(&spec[affinity]);
+        let shown = go_struct::text(&spec[affinity], "core.v1.VolumeNodeAffinity");
         let at = Field::of(spec, affinity);
         errors.push(go_struct::invalid(&at, &shown, why));
     }
@@ -40,32 +40,4 @@ pub(super) fn errors(spec: &Value, old: &Value, errors: &mut Errors) {
         let why = "update from non-nil value to nil is forbidden";
         errors.push(FieldError::forbidden(format!("spec.{class}"), why));
     }
-}
-
-/// An affinity as a Go struct.
-fn affinity_text(affinity: &Value) -> String {
-    const EXPRESSION: go_struct::Names = &["Key", "Operator", "Values"];
-    let expressions = |value: &Value| match value {
-        Value::Array(all) => {
-            let all = all.iter().map(|it| go_struct::shape(it, EXPRESSION));
-            Value::Array(all.collect())
-        }
-        _ => Value::Null,
-    };
-    if affinity.is_null() {
-        return "null".to_owned();
-    }
-    let required = &affinity["required"];
-    if required.is_null() {
-        return json!({"Required": null}).to_string();
-    }
-    let terms = required["nodeSelectorTerms"].as_array();
-    let terms = terms.map(|all| {
-        let all = all.iter().map(|term| {
-            json!({"MatchExpressions": expressions(&term["matchExpressions"]),
-                "MatchFields": expressions(&term["matchFields"])})
-        });
-        all.collect::<Vec<_>>()
-    });
-    json!({"Required": {"NodeSelectorTerms": terms}}).to_string()
 }

@@ -7,23 +7,8 @@ use serde_json::json;
 
 use super::Spec;
 use crate::kind::field::{Errors, Field};
-use crate::kind::go_struct::{self, Names};
+use crate::kind::go_struct;
 use crate::kind::rule;
-
-const CONTEXT: Names = &[
-    "Capabilities",
-    "Privileged",
-    "seLinuxOptions=SELinuxOptions",
-    "WindowsOptions",
-    "RunAsUser",
-    "RunAsGroup",
-    "RunAsNonRoot",
-    "ReadOnlyRootFilesystem",
-    "AllowPrivilegeEscalation",
-    "ProcMount",
-    "SeccompProfile",
-    "AppArmorProfile",
-];
 
 /// Validates the security context of a container. kube-apiserver is assumed to allow privileged
 /// containers (`--allow-privileged`).
@@ -53,13 +38,8 @@ fn escalation(context: &Field<'_>, errors: &mut Errors) {
         return;
     }
     let mut refuse = |why: &str| {
-        let mut shown = go_struct::shape(context.value, CONTEXT);
-        if !shown["Capabilities"].is_null() {
-            let names: Names = &["Add", "Drop"];
-            let capabilities = context.child("capabilities");
-            shown["Capabilities"] = go_struct::shape(capabilities.value, names);
-        }
-        errors.push(go_struct::invalid(context, &shown.to_string(), why));
+        let shown = go_struct::text(context.value, "core.v1.SecurityContext");
+        errors.push(go_struct::invalid(context, &shown, why));
     };
     if context.child("privileged").is_true() {
         refuse("cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
@@ -89,8 +69,7 @@ fn seccomp(profile: &Field<'_>, errors: &mut Errors) {
     let local = profile.child("localhostProfile");
     if kind.text() != "Localhost" {
         if local.is_set() {
-            let names: Names = &["Type", "LocalhostProfile"];
-            let shown = go_struct::text(profile.value, names);
+            let shown = go_struct::text(profile.value, "core.v1.SeccompProfile");
             let why = "can only be set when seccomp type is Localhost";
             errors.push(go_struct::invalid(&local, &shown, why));
         }
