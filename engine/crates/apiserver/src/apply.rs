@@ -26,6 +26,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::decode;
 use crate::empty;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
@@ -275,7 +276,12 @@ pub(crate) fn check_config(resource: &Resource, config: &Value) -> Result<(), St
     let text = |key: &str| config[key].as_str().unwrap_or_default();
     let (api_version, kind) = (text("apiVersion"), text("kind"));
     if (api_version, kind) != (resource.api_version().as_str(), resource.kind.as_str()) {
-        let named = go_kind(api_version, kind);
+        // A version that cannot be parsed leaves the whole kind empty.
+        let named = if decode::version_error(config).is_some() {
+            go_kind("", "")
+        } else {
+            go_kind(api_version, kind)
+        };
         return Err(Status::bad_request(format!("invalid object type: {named}")));
     }
     // What is no list of objects is reported with the other faults of the configuration.

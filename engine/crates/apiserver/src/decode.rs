@@ -39,6 +39,11 @@ pub(crate) fn check_kind(
     if let Some(error) = unreadable_kind(object) {
         return Err(error.of_kind(&resource.kind, call));
     }
+    if !resource.custom
+        && let Some(why) = version_error(object)
+    {
+        return Err(DecodeError { why }.of_kind(&resource.kind, call));
+    }
     if resource.custom {
         if kind.is_empty() {
             let why = format!("Object 'Kind' is missing in '{object}'");
@@ -211,6 +216,8 @@ fn is_known(api_version: &str, kind: &str) -> bool {
 fn unconvertible(resource: &Resource, version: &str, kind: &str) -> String {
     let bare = version.rsplit('/').next().unwrap_or(version);
     if !is_known(version, kind) {
+        // An empty group is omitted.
+        let version = version.strip_prefix('/').unwrap_or(version);
         return format!(
             "no kind {kind:?} is registered for version {version:?} in scheme \
              \"pkg/runtime/scheme.go:111\""

@@ -69,19 +69,6 @@ pub(crate) fn undecodable(kind: Kind, why: &str) -> Status {
     })
 }
 
-/// The error of [`type_error`] for the result of a patch that Kubernetes' library writes and then
-/// decodes in that order.
-pub(crate) fn type_error_as_written(
-    kind: Kind,
-    resource: &Resource,
-    (old, patch): (&Value, &Value),
-) -> Option<String> {
-    let patched = patched(kind, resource, old, patch).ok()?;
-    let text = refusal::text((kind, resource), patch, (old, &patched))?;
-    let mut written = serde_json::from_str(&text).ok()?;
-    type_error(kind, resource, &mut written)
-}
-
 /// 422 for a patch whose result cannot be decoded as an object of its kind.
 pub(crate) fn refused(
     kind: Kind,
@@ -105,19 +92,26 @@ pub(crate) fn missing_kind(patched: &Value) -> Option<String> {
     })
 }
 
-/// The decoding error if the result of a patch is not an object of the built-in kind.
+/// The decoding error if `object`, the result of `patch`, is not of the built-in kind.
 pub(crate) fn type_error(
     kind: Kind,
     resource: &Resource,
-    patched: &mut Value,
+    (old, patch): (&Value, &Value),
+    object: &mut Value,
 ) -> Option<String> {
     if kind != Kind::Strategic {
-        return decode::decode(resource, patched).err();
+        let why = decode::decode(resource, object).err()?;
+        // Kubernetes decodes the text of the result, whose order decides which error is the first.
+        let result = patched(kind, resource, old, patch).ok()?;
+        let text = refusal::text((kind, resource), patch, (old, &result));
+        let written = text.and_then(|it| serde_json::from_str::<Value>(&it).ok());
+        let first = written.and_then(|mut it| decode::decode(resource, &mut it).err());
+        return Some(first.unwrap_or(why));
     }
-    let wrong = restored_type_error(resource, patched);
-    restore::truncate_numbers(Shape::of(resource), patched);
+    let wrong = restored_type_error(resource, object);
+    restore::truncate_numbers(Shape::of(resource), object);
     // A strategic merge patch does not check the kind of the object.
-    decode::set_type_meta(resource, patched);
+    decode::set_type_meta(resource, object);
     wrong
 }
 

@@ -253,11 +253,23 @@ impl<'v> Managers<'v> {
     /// The fields with new values that managers other than `writer` own.
     pub(super) fn conflicts(&self, change: &Comparison, writer: &Id) -> Conflicts {
         let new = change.set_values();
+        let others = self.0.iter();
+        let others =
+            others.filter(|(id, entry)| *id != writer && entry.fields.may_have_any(&new));
+        let mut others: Vec<_> = others.collect();
+        // Kubernetes sorts them by their JSON, in which the time precedes a subresource.
+        others.sort_by_key(|(id, entry)| {
+            let named = (&id.manager, id.operation, &id.api_version);
+            (
+                named,
+                &entry.since,
+                id.subresource.is_empty(),
+                &id.subresource,
+            )
+        });
         let mut conflicts = Conflicts::default();
-        for (id, entry) in &self.0 {
-            if id != writer && entry.fields.may_have_any(&new) {
-                conflicts.add(id, &entry.fields.set().intersection(&new));
-            }
+        for (id, entry) in others {
+            conflicts.add(id, &entry.fields.set().intersection(&new));
         }
         conflicts
     }

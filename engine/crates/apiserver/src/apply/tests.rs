@@ -231,6 +231,27 @@ fn several_conflicts_are_grouped_by_manager() {
 }
 
 #[test]
+fn conflicts_of_one_time_with_a_subresource_come_first() {
+    let entry = |field: &str, subresource: &str| {
+        json!({"manager": "a", "operation": "Update", "apiVersion": "example.com/v1",
+            "time": "2026-03-06T21:30:00Z", "subresource": subresource,
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {field: {}}}})
+    };
+    let mut server = Server::new();
+    let mut object = widget(json!({"priority": 1, "colour": "red"}));
+    object["metadata"]["managedFields"] =
+        json!([entry("f:priority", ""), entry("f:colour", "status")]);
+    server.object = Some(object);
+    let refused = server.conflict("b", json!({"priority": 2, "colour": "blue"}));
+    insta::assert_snapshot!(refused.message, @r#"
+    Apply failed with 2 conflicts: conflicts with "a" with subresource "status" using example.com/v1:
+    - .spec.colour
+    conflicts with "a" using example.com/v1:
+    - .spec.priority
+    "#);
+}
+
+#[test]
 fn the_same_value_is_shared_between_managers_without_a_conflict() {
     let mut server = Server::new();
     server.apply("a", json!({"priority": 50}));

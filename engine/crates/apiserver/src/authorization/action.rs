@@ -5,6 +5,7 @@ use http::Method;
 use crate::alias::GroupAlias;
 use crate::call::Call;
 use crate::query::{Query, percent};
+use crate::selector::Labels;
 
 /// An action on a resource or on a non-resource path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,7 +75,11 @@ impl Action {
         };
         let collection = action.name.is_empty();
         verb(method, query, collection).clone_into(&mut action.verb);
-        if matches!(action.verb.as_str(), "list" | "watch") && collection {
+        // The options are parsed together: with a wrong one there is no name.
+        let is_readable =
+            || query.check().is_ok() && Labels::parse(&query.label_selector).is_ok();
+        let is_selecting = matches!(action.verb.as_str(), "list" | "watch") && collection;
+        if is_selecting && is_readable() {
             selected_name(&query.field_selector).clone_into(&mut action.name);
         }
         action
@@ -193,6 +198,16 @@ mod tests {
                 "GET",
                 "/apis/g.io/v1/things?fieldSelector=metadata.name%3Dx",
                 "list things /g.io x @ ",
+            ),
+            (
+                "GET",
+                "/apis/g.io/v1/things?fieldSelector=metadata.name%3Dx&limit=x",
+                "list things /g.io  @ ",
+            ),
+            (
+                "GET",
+                "/apis/g.io/v1/things?fieldSelector=metadata.name%3Dx&labelSelector=-a",
+                "list things /g.io  @ ",
             ),
         ];
         for (method, target, expected) in rows {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 use super::pod_spec::default::fill;
 use super::workload::{self, ReplicaColumns};
-use super::{BuiltinKind, FieldSelector, Write, column, rule};
+use super::{BuiltinKind, Write, column, rule};
 use crate::meta;
 use crate::resource::Resource;
 
@@ -35,10 +35,6 @@ impl BuiltinKind for ReplicaSet {
             .with_category("all")
             .with_subresources(&workload::subresources())
             .with_columns(columns.columns())
-    }
-
-    fn field_selectors(&self) -> &'static [FieldSelector] {
-        workload::REPLICA_SELECTORS
     }
 
     fn default(&self, object: &mut Value) {

@@ -40,7 +40,7 @@ impl BuiltinKind for ReplicationController {
     }
 
     fn field_selectors(&self) -> &'static [FieldSelector] {
-        workload::REPLICA_SELECTORS
+        const { &[FieldSelector::new("status.replicas").with_default("0")] }
     }
 
     /// Defaults selector and labels to the labels of the template.

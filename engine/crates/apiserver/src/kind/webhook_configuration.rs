@@ -220,9 +220,10 @@ fn client_errors(client: &Value, path: &str, errors: &mut Vec<FieldError>) {
     match (url, service.is_object()) {
         (Some(url), false) => url_errors(url, &format!("{path}.url"), errors),
         (None, true) => {
-            for field in ["name", "namespace"] {
+            // Kubernetes exchanges the two: an error about one names the other.
+            for (field, named) in [("namespace", "name"), ("name", "namespace")] {
                 if text(service, field).is_empty() {
-                    let at = format!("{path}.service.{field}");
+                    let at = format!("{path}.service.{named}");
                     errors.push(FieldError::required(at, ""));
                 }
             }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::field::{Errors, Field};
 use super::pod_spec::default::{self, Fields};
 use super::pod_spec::{self, warning};
-use super::{FieldSelector, Write, column, go_struct, rule};
+use super::{Write, column, go_struct, rule};
 use crate::meta;
 use crate::resource::{Column, Scale, Subresource};
 
@@ -65,10 +65,6 @@ impl ReplicaColumns {
         columns
     }
 }
-
-/// The field selectors of a kind with replicas.
-pub(super) const REPLICA_SELECTORS: &[FieldSelector] =
-    &[FieldSelector::new("status.replicas").with_default("0")];
 
 /// The cells for the desired, current and ready replicas.
 pub(super) fn replica_cells(object: &Value, now: Timestamp) -> Vec<Value> {

@@ -93,7 +93,11 @@ pub(crate) fn of_request(call: &Call) -> Result<Options, Status> {
         options.dry_run = query.dry_run;
         options.grace_seconds = query.grace_period_seconds;
         let word = Some(query.propagation_policy.as_str()).filter(|it| !it.is_empty());
-        options.propagation = propagation(word, query.orphan_dependents)?;
+        let errors = propagation_errors(word, query.orphan_dependents);
+        if !errors.is_empty() {
+            return Err(invalid("DeleteOptions", &errors));
+        }
+        options.propagation = propagation(word, query.orphan_dependents);
     }
     Ok(options)
 }
@@ -117,18 +121,24 @@ fn options_body(call: &Call) -> Result<Value, Status> {
 /// Parses a `DeleteOptions` object; null has no options.
 pub(crate) fn parse_options(body: &Value) -> Result<Options, Status> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
+    let (word, orphan) = (
+        body["propagationPolicy"].as_str(),
+        body["orphanDependents"].as_bool(),
+    );
+    let mut errors = propagation_errors(word, orphan);
     let rehearsals = body["dryRun"].as_array();
     if rehearsals.is_some_and(|all| all.iter().any(|it| it != "All")) {
         let actual = body["dryRun"].clone();
-        let error = FieldError::not_supported("dryRun", actual, ["All"]);
-        return Err(invalid("DeleteOptions", &[error]));
+        errors.push(FieldError::not_supported("dryRun", actual, ["All"]));
+    }
+    if !errors.is_empty() {
+        return Err(invalid("DeleteOptions", &errors));
     }
     let preconditions = &body["preconditions"];
-    let orphan = body["orphanDependents"].as_bool();
     Ok(Options {
         uid: text(&preconditions["uid"]),
         version: text(&preconditions["resourceVersion"]),
-        propagation: propagation(body["propagationPolicy"].as_str(), orphan)?,
+        propagation: propagation(word, orphan),
         grace_seconds: body["gracePeriodSeconds"].as_i64(),
         dry_run: body["dryRun"]
             .as_array()
@@ -138,29 +148,40 @@ pub(crate) fn parse_options(body: &Value) -> Result<Options, Status> {
 
 const PROPAGATION: &str = "propagationPolicy";
 
-fn propagation(
-    word: Option<&str>,
-    orphan: Option<bool>,
-) -> Result<Option<Propagation>, Status> {
-    let refuse = |error: FieldError| invalid("DeleteOptions", &[error]);
+/// The words of a propagation policy.
+const POLICIES: [(&str, Propagation); 3] = [
+    ("Foreground", Propagation::Foreground),
+    ("Background", Propagation::Background),
+    ("Orphan", Propagation::Orphan),
+];
+
+/// The validation errors of a propagation policy.
+fn propagation_errors(word: Option<&str>, orphan: Option<bool>) -> Vec<FieldError> {
+    let Some(word) = word else {
+        return Vec::new();
+    };
+    let mut errors = Vec::new();
+    if orphan.is_some() {
+        let why = "orphanDependents and deletionPropagation cannot be both set";
+        errors.push(FieldError::invalid(PROPAGATION, word.into(), why));
+    }
+    let known = POLICIES.map(|it| it.0);
+    if !known.contains(&word) {
+        let known = known.into_iter().chain(["nil"]);
+        errors.push(FieldError::not_supported(PROPAGATION, word.into(), known));
+    }
+    errors
+}
+
+/// The meaning of a valid propagation policy.
+fn propagation(word: Option<&str>, orphan: Option<bool>) -> Option<Propagation> {
     match (word, orphan) {
-        (Some(word), Some(_)) => {
-            let why = "orphanDependents and deletionPropagation cannot be both set";
-            Err(refuse(FieldError::invalid(PROPAGATION, word.into(), why)))
+        (Some(word), _) => {
+            let policy = POLICIES.into_iter().find(|it| it.0 == word);
+            policy.map(|it| it.1)
         }
-        (Some("Background"), None) | (None, Some(false)) => {
-            Ok(Some(Propagation::Background))
-        }
-        (Some("Foreground"), None) => Ok(Some(Propagation::Foreground)),
-        (Some("Orphan"), None) | (None, Some(true)) => Ok(Some(Propagation::Orphan)),
-        (Some(word), None) => {
-            let known = ["Foreground", "Background", "Orphan", "nil"];
-            Err(refuse(FieldError::not_supported(
-                PROPAGATION,
-                word.into(),
-                known,
-            )))
-        }
-        (None, None) => Ok(None),
+        (None, Some(true)) => Some(Propagation::Orphan),
+        (None, Some(false)) => Some(Propagation::Background),
+        (None, None) => None,
     }
 }

@@ -91,6 +91,16 @@ impl Requirement {
 /// Kubernetes' message for a field that the kind does not support; kinds without their own fields
 /// share one message.
 fn unknown(resource: &Resource, field: &str) -> String {
+    match resource.kind.as_str() {
+        "Job" => return format!("field label {field:?} not supported for Job"),
+        "ResourceSlice" => {
+            let (version, kind) = (resource.api_version(), &resource.kind);
+            return format!(
+                "field label not supported for {version}, Kind={kind}: {field}"
+            );
+        }
+        _ => {}
+    }
     let kind = resource.builtin.as_ref();
     if kind.is_none_or(|it| !it.field_selectors().is_empty()) {
         return format!("field label not supported: {field}");

@@ -332,6 +332,14 @@ pub(super) fn check_preconditions(
 ) -> Result<(), Status> {
     let name = meta::name(old);
     let differ = |what: &str, requested: &str, previous: &str, since: &str| {
+        if resource.kind == "Namespace" && !resource.custom {
+            // Namespaces check them before their finalizers.
+            let why = format!(
+                "Precondition failed: {what} in precondition: {requested}, {what} in object \
+                 meta: {previous}"
+            );
+            return Err(Status::conflict(resource, name, &why));
+        }
         let why = format!(
             "the {what} in the precondition ({requested}) does not match the {what} in record \
              ({previous}). The object might have been {since}"

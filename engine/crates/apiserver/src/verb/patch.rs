@@ -11,6 +11,7 @@ use crate::decode::{self, DecodeError, Repeated};
 use crate::meta;
 use crate::openapi::strictness::metadata_error;
 use crate::patch::{self, Kind};
+use crate::resource::Resource;
 use crate::route::Target;
 use crate::state::State;
 use crate::status::{Details, Reason, Status};
@@ -33,15 +34,7 @@ pub(super) fn patch(
     let unversioned =
         kind != Kind::Strategic && !resource.custom && has_no_version(&object);
     let refuse = |why: &str| patch::refused(kind, resource, (&old, &body.value), why);
-    if kind != Kind::Strategic
-        && let Some(error) = decode::unreadable_kind(&object)
-    {
-        return Err(refuse(&error.why));
-    }
-    if kind != Kind::Strategic
-        && !resource.custom
-        && let Some(why) = decode::version_error(&object)
-    {
+    if let Some(why) = unreadable_kind(kind, resource, &object) {
         return Err(refuse(&why));
     }
     if unversioned {
@@ -62,10 +55,10 @@ pub(super) fn patch(
         if let Some(why) = wrong {
             return Err(refuse(&why));
         }
-    } else if let Some(why) = patch::type_error(kind, resource, &mut object) {
-        let both = (&*old, &body.value);
-        let written = patch::type_error_as_written(kind, resource, both);
-        return Err(refuse(&written.unwrap_or(why)));
+    } else if let Some(why) =
+        patch::type_error(kind, resource, (&old, &body.value), &mut object)
+    {
+        return Err(refuse(&why));
     }
     let mut repeated = body.repeated.into_first();
     if kind == Kind::Json {
@@ -89,6 +82,17 @@ pub(super) fn patch(
     let mut draft = Draft::new(object, Some(old));
     draft.warnings = warnings;
     update::finish(state, call, target, draft)
+}
+
+/// The error of a patched object whose kind or version cannot be read. A strategic merge patch does
+/// not read them.
+fn unreadable_kind(kind: Kind, resource: &Resource, object: &Value) -> Option<String> {
+    if kind == Kind::Strategic {
+        return None;
+    }
+    let unreadable = decode::unreadable_kind(object).map(|it| it.why);
+    let version = || decode::version_error(object).filter(|_| !resource.custom);
+    unreadable.or_else(version)
 }
 
 /// The patch format; `None` for server-side apply.

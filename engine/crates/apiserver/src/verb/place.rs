@@ -38,6 +38,7 @@ pub(super) fn nameless(target: &Target) -> Status {
 /// # Errors
 /// 400 if they do not.
 pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Status> {
+    set_namespace(target, object)?;
     let value = meta::name(object);
     if value.is_empty() {
         return Err(nameless(target));
@@ -47,5 +48,5 @@ pub(super) fn check_place(target: &Target, object: &mut Value) -> Result<(), Sta
             target.name
         )));
     }
-    set_namespace(target, object)
+    Ok(())
 }

@@ -160,7 +160,12 @@ fn changed(
     let body = body.map_err(|it| undecodable(form, &it.why))?.value;
     let mut requested = patched(form, &SCALE, current, &body)?;
     let refuse = |why: &str| refused(form, &SCALE, (current, &body), why);
-    if let Some(why) = type_error(form, &SCALE, &mut requested) {
+    if form != Kind::Strategic
+        && let Some(error) = decode::unreadable_kind(&requested)
+    {
+        return Err(refuse(&error.why));
+    }
+    if let Some(why) = type_error(form, &SCALE, (current, &body), &mut requested) {
         return Err(refuse(&why));
     }
     let found = decode::prune_and_default(

@@ -887,3 +887,116 @@ async fn an_invalid_kind_is_reported_before_the_name() {
                \"pkg/runtime/scheme.go:111\"";
     assert!(message(&refused).ends_with(why), "{refused}");
 }
+
+#[tokio::test]
+async fn a_version_that_cannot_be_parsed_is_reported_before_the_kind() {
+    let server = server();
+    let sent = |version: &str| {
+        let mut sent = map("x");
+        sent["apiVersion"] = version.into();
+        sent
+    };
+    let (_, refused) = send_json(&server, "POST", MAPS, sent("a/b/c")).await;
+    assert_eq!(
+        message(&refused),
+        "the object provided is unrecognized (must be of type ConfigMap): unexpected \
+         GroupVersion string: a/b/c ({\"apiVersion\":\"a/b/c\",\"kind\":\" ...)"
+    );
+    let (_, refused) = send_json(&server, "POST", MAPS, sent("/a")).await;
+    assert_eq!(
+        message(&refused),
+        "ConfigMap in version \"a\" cannot be handled as a ConfigMap: no kind \"ConfigMap\" is \
+         registered for version \"a\" in scheme \"pkg/runtime/scheme.go:111\""
+    );
+    let at = format!("{MAPS}/x");
+    let applied = format!("{at}?fieldManager=m");
+    let (_, refused) = patch(&server, "apply-patch+yaml", &applied, sent("a/b/c")).await;
+    assert_eq!(message(&refused), "invalid object type: /, Kind=");
+    send_json(&server, "POST", MAPS, map("x")).await;
+    let version = json!({"apiVersion": "a/b/c"});
+    let (_, refused) = patch(&server, "merge-patch+json", &at, version).await;
+    assert!(message(&refused).ends_with("\": unexpected GroupVersion string: a/b/c"));
+}
+
+#[tokio::test]
+async fn another_namespace_is_reported_before_another_name() {
+    let server = server();
+    send_json(&server, "POST", MAPS, map("x")).await;
+    let other = json!({"metadata": {"name": "y", "namespace": "other"}});
+    let (code, refused) =
+        patch(&server, "merge-patch+json", &format!("{MAPS}/x"), other).await;
+    assert_eq!(code, 400);
+    assert_eq!(
+        message(&refused),
+        "the namespace of the provided object does not match the namespace sent on the request"
+    );
+}
+
+#[tokio::test]
+async fn all_errors_of_delete_options_are_reported() {
+    let server = server();
+    let options = json!({"propagationPolicy": "Odd", "orphanDependents": true,
+        "dryRun": ["Some"]});
+    let (code, refused) =
+        send_json(&server, "DELETE", &format!("{MAPS}/x"), options).await;
+    assert_eq!(code, 422);
+    assert_eq!(
+        message(&refused),
+        "DeleteOptions.meta.k8s.io \"\" is invalid: [propagationPolicy: Invalid value: \"Odd\": \
+         orphanDependents and deletionPropagation cannot be both set, propagationPolicy: \
+         Unsupported value: \"Odd\": supported values: \"Foreground\", \"Background\", \"Orphan\", \
+         \"nil\", dryRun: Unsupported value: [\"Some\"]: supported values: \"All\"]"
+    );
+}
+
+#[tokio::test]
+async fn some_kinds_have_words_of_their_own() {
+    let server = server();
+    let message = async |method: &str, path: &str, body: Value| {
+        let (_, refused) = send_json(&server, method, path, body).await;
+        message(&refused).to_owned()
+    };
+    let selected = async |list: &str| {
+        let path = format!("/apis/{list}?fieldSelector=status.replicas%3D1");
+        message("GET", &path, Value::Null).await
+    };
+    assert_eq!(
+        selected("batch/v1/jobs").await,
+        "field label \"status.replicas\" not supported for Job"
+    );
+    assert_eq!(
+        selected("resource.k8s.io/v1/resourceslices").await,
+        "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: status.replicas"
+    );
+    assert_eq!(
+        selected("apps/v1/replicasets").await,
+        "\"status.replicas\" is not a known field selector: only \"metadata.name\", \
+         \"metadata.namespace\""
+    );
+    let namespaces = "/api/v1/namespaces";
+    send_json(
+        &server,
+        "POST",
+        namespaces,
+        json!({"metadata": {"name": "n", "uid": "u"}}),
+    )
+    .await;
+    let refused = message(
+        "DELETE",
+        "/api/v1/namespaces/n",
+        json!({"preconditions": {"uid": "other"}}),
+    );
+    assert!(refused.await.starts_with(
+        "Operation cannot be fulfilled on namespaces \"n\": Precondition failed: UID in \
+         precondition: other, UID in object meta: "
+    ));
+    let hooks = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    let hook = json!({"metadata": {"name": "h"}, "webhooks": [{"name": "h.example.com",
+        "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": {"name": "s"}}}]});
+    assert!(
+        message("POST", hooks, hook)
+            .await
+            .ends_with("webhooks[0].clientConfig.service.name: Required value")
+    );
+}
