@@ -71,7 +71,8 @@ fn in_order(value: &Value) -> Value {
             Value::Object(fields.collect())
         }
         Value::String(text) => {
-            let inner = text.replace(['[', ']'], ", ");
+            // Kubernetes reads the fields of an applied object in random order.
+            let inner = text.replace(['[', ']', '\n'], ", ");
             let mut parts: Vec<&str> = inner.split(", ").collect();
             parts.sort_unstable();
             parts.concat().into()

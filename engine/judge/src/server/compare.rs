@@ -196,11 +196,24 @@ fn compare(theirs: &Response, ours: &Response) -> Option<(Aspect, String, String
             return Some((Aspect::Message, theirs.words(), ours.words()));
         }
         let (theirs, ours) = (theirs.details(), ours.details());
-        let is_same = difference::differ_in_order_alone(theirs, ours);
-        return (!is_same).then(|| {
-            let shown = |it: &Value| format!("details: {it}");
-            (Aspect::Message, shown(theirs), shown(ours))
-        });
+        if difference::differ_in_order_alone(theirs, ours) {
+            return None;
+        }
+        let once = |details: &Value| {
+            let mut details = details.clone();
+            if let Some(causes) = details["causes"].as_array_mut() {
+                causes.sort_by_cached_key(Value::to_string);
+                causes.dedup();
+            }
+            details
+        };
+        let what = if once(theirs) == once(ours) {
+            "repeated causes"
+        } else {
+            "details"
+        };
+        let shown = |it: &Value| format!("{what}: {it}");
+        return Some((Aspect::Message, shown(theirs), shown(ours)));
     }
     if let Some(gap) = difference::gaps(&theirs.body, &ours.body).first() {
         let place = gap.place.join("/");
@@ -267,6 +280,13 @@ mod tests {
         assert_eq!(aspect(&refused, &refusal(422, "[b: y, a: x]")), None);
         let other = refusal(422, "[b: z, a: x]");
         assert_eq!(aspect(&refused, &other), Some(Aspect::Message));
+        let twice = |count: usize| {
+            let causes = vec![json!({"field": "a"}); count];
+            let body = json!({"details": {"causes": causes}});
+            Response::new(422, body, Vec::new())
+        };
+        let (_, repeated, _) = compare(&twice(1), &twice(2)).expect("a difference");
+        assert!(repeated.starts_with("repeated causes: "));
         let stored = Response::new(201, json!({"spec": {"a": 1}}), Vec::new());
         assert_eq!(aspect(&accepted, &stored), Some(Aspect::Object));
     }

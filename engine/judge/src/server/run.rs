@@ -275,12 +275,19 @@ impl Server {
     }
 }
 
-/// Masks the random suffix of the volume with a pod's token.
+/// Masks the random suffix of the volume with a pod's token, also in a quoted pod.
 fn mask_token_volumes(value: &mut Value) {
     const PREFIX: &str = "kube-api-access-";
+    const SUFFIX: usize = 5;
     match value {
-        Value::String(text) if text.starts_with(PREFIX) => {
-            *text = format!("{PREFIX}?????");
+        Value::String(text) if text.contains(PREFIX) => {
+            let mut parts = text.split(PREFIX);
+            let first = parts.next().unwrap_or_default().to_owned();
+            let masked = parts.map(|it| {
+                let rest = it.get(SUFFIX..).unwrap_or_default();
+                format!("{PREFIX}?????{rest}")
+            });
+            *text = first + &masked.collect::<String>();
         }
         Value::Array(items) => items.iter_mut().for_each(mask_token_volumes),
         Value::Object(fields) => fields.values_mut().for_each(mask_token_volumes),
