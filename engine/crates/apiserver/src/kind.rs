@@ -147,6 +147,12 @@ pub trait BuiltinKind: fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether the validation of the kind validates the metadata. Otherwise it is validated outside, once,
+    /// and after the rest of a new object.
+    fn validates_metadata(&self) -> bool {
+        true
+    }
+
     /// Whether a write to the status skips the validation of the kind's strategy.
     fn skips_status_validation(&self) -> bool {
         false

@@ -71,6 +71,10 @@ impl BuiltinKind for Core {
         NameRule::PathSegment
     }
 
+    fn validates_metadata(&self) -> bool {
+        false
+    }
+
     fn finalizer_rule(&self) -> FinalizerRule {
         FinalizerRule::Any
     }

@@ -48,6 +48,10 @@ impl BuiltinKind for PodDisruptionBudget {
         NameRule::PathSegment
     }
 
+    fn validates_metadata(&self) -> bool {
+        false
+    }
+
     fn finalizer_rule(&self) -> FinalizerRule {
         FinalizerRule::Any
     }

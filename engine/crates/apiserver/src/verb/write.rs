@@ -118,14 +118,7 @@ impl Draft {
             self.warnings.extend(result.warnings);
             errors = result.errors;
         } else {
-            let found = self.metadata_errors(target);
-            let write = self.write(state, target);
-            let kind = resource.builtin.as_ref();
-            let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
-            // Without those of the kind that repeat one of the metadata.
-            let known: HashSet<&FieldError> = found.iter().collect();
-            let further = of_kind.into_iter().filter(|it| !known.contains(it));
-            errors = found.iter().cloned().chain(further).collect();
+            errors = self.errors_of_kind(state, target);
         }
         if errors.is_empty() {
             let write = self.write(state, target);
@@ -156,6 +149,22 @@ impl Draft {
         };
         refused.warnings.clone_from(&self.warnings);
         Err(refused)
+    }
+
+    /// The validation errors of an object of a built-in kind.
+    fn errors_of_kind(&self, state: &State, target: &Target) -> Vec<FieldError> {
+        let write = self.write(state, target);
+        let kind = target.resource.builtin.as_ref();
+        let of_kind = kind.map(|it| it.validate(&write)).unwrap_or_default();
+        let is_outside = kind.is_some_and(|it| !it.validates_metadata());
+        if is_outside && self.old.is_none() && !of_kind.is_empty() {
+            return of_kind;
+        }
+        let found = self.metadata_errors(target);
+        // Without those of the kind that repeat one of the metadata.
+        let known: HashSet<&FieldError> = found.iter().collect();
+        let further = of_kind.into_iter().filter(|it| !known.contains(it));
+        found.iter().cloned().chain(further).collect()
     }
 
     /// Allocates values of an object of a built-in kind that must be unique, such as addresses
@@ -235,8 +244,10 @@ impl Draft {
         let old = self.old.as_deref();
         let kind = resource.builtin.as_ref();
         let name_rule = kind.map_or(NameRule::DnsSubdomain, |it| it.name_rule());
-        let is_lenient = target.subresource == "status"
-            && kind.is_some_and(|it| it.skips_status_validation());
+        let is_lenient = kind.is_some_and(|it| {
+            let skips = target.subresource == "status" && it.skips_status_validation();
+            skips || !it.validates_metadata()
+        });
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {

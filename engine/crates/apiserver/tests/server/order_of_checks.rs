@@ -1000,3 +1000,20 @@ async fn some_kinds_have_words_of_their_own() {
             .ends_with("webhooks[0].clientConfig.service.name: Required value")
     );
 }
+
+#[tokio::test]
+async fn the_metadata_of_a_new_budget_is_validated_after_its_spec() {
+    let server = server();
+    let budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets";
+    let mut budget = json!({"metadata": {"name": "x", "labels": {"a b": "c"}},
+        "spec": {"minAvailable": -1}});
+    let (_, refused) = send_json(&server, "POST", budgets, budget.clone()).await;
+    assert_eq!(
+        message(&refused),
+        "PodDisruptionBudget.policy \"x\" is invalid: spec.minAvailable: Invalid value: -1: must \
+         be greater than or equal to 0"
+    );
+    budget["spec"]["minAvailable"] = 1.into();
+    let (_, refused) = send_json(&server, "POST", budgets, budget).await;
+    assert!(message(&refused).contains("metadata.labels: Invalid value: \"a b\": "));
+}
