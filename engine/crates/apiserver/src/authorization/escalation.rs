@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::kind::Write;
 use crate::meta;
 use crate::route::Target;
-use crate::status::{Details, Reason, Status};
+use crate::status::Status;
 use crate::user::{MASTERS, User};
 
 /// Rejects a role, or a binding of a role, that would grant more than the writer has; the
@@ -119,14 +119,9 @@ impl EscalationCheck<'_> {
             return Ok(());
         }
         let rules = self.rules.rules(&role, &self.target.namespace);
-        let rules = rules.map_err(|missing| {
-            Status::new(404, Reason::NotFound, missing).with_details(Details {
-                name: role.name.clone(),
-                group: GROUP.to_owned(),
-                kind: role.kind.to_lowercase(),
-                ..Details::default()
-            })
-        })?;
+        // Kubernetes names the resource of the request, although the role is missing.
+        let missing = |_| Status::not_found(&self.target.resource, &role.name);
+        let rules = rules.map_err(missing)?;
         let rules: Vec<Rule> = rules.iter().map(|it| Rule::clone(it)).collect();
         self.check_permissions(&rules)
     }

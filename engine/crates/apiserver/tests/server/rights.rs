@@ -224,7 +224,7 @@ async fn users_cannot_grant_permissions_that_they_lack() {
         (error.code, error.message.as_str()),
         (
             404,
-            "clusterrole.rbac.authorization.k8s.io \"gone\" not found"
+            "clusterrolebindings.rbac.authorization.k8s.io \"gone\" not found"
         )
     );
 }
