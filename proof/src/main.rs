@@ -1,6 +1,7 @@
-//! `cargo run --release --bin proof -- model|mutants|tested-mutants|mutation`: searches for invariants that the
+//! `cargo run --release --bin proof -- model|mutants|tested-mutants|mutation|coverage`: searches for invariants that the
 //! shipped planner violates, and for faults that tests do not detect. How: `internals/decisions/0047-the-planner-is-searched-with-stateright.md`.
 
+mod coverage;
 mod model;
 mod mutant;
 mod mutation;
@@ -30,7 +31,11 @@ const EXAMPLE: &str = "Examples:
   cargo run --release --bin proof -- model
   cargo run --release --bin proof -- mutants
   cargo run --release --bin proof -- tested-mutants
-  cargo run --bin proof -- mutation capi usage";
+  cargo run --bin proof -- mutation capi usage
+  cargo run --bin proof -- coverage root.json engine.json";
+
+/// How many files are printed of which tests leave the most out.
+const LEAST_RUN: usize = 30;
 
 const HEADING: &str =
     "part     errors crashes edits   others     states   generated  depth  seconds";
@@ -103,6 +108,13 @@ enum Command {
         #[arg(long)]
         kept: bool,
     },
+    /// Records which regions of each crate the tests run, and prints the files of which they leave the
+    /// most out.
+    Coverage {
+        /// What `cargo llvm-cov --json` has written, for each workspace.
+        #[arg(required = true)]
+        exports: Vec<PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -140,6 +152,7 @@ fn main() -> ExitCode {
                 _ => Selection::Sample,
             },
         ),
+        Command::Coverage { exports } => coverage(&exports),
     };
     exit_code.unwrap_or_else(|error| {
         eprintln!("error: {error}");
@@ -328,6 +341,14 @@ fn mutation(crates: &[String], selection: Selection) -> std::io::Result<ExitCode
         }
     }
     Ok(ExitCode::from(u8::from(!is_explained)))
+}
+
+fn coverage(exports: &[PathBuf]) -> std::io::Result<ExitCode> {
+    println!("regions that no test runs, of all");
+    for (file, missed, all) in coverage::record(exports)?.iter().take(LEAST_RUN) {
+        println!("{missed:>6} {all:>6}  {file}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The contents of a file of results; empty if it cannot be read.

@@ -23,9 +23,9 @@ pub(crate) const SAMPLES: &[Sample] = &[
     sample("capi", 1),
     sample("usage", 1),
     sample("schedule", 8),
-    sample("plan", 120),
+    sample("plan", 60),
     sample("runtime", 60),
-    sample("controller", 300),
+    sample("controller", 80),
 ];
 
 const fn sample(name: &'static str, every: usize) -> Sample {

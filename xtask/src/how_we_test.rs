@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::figure;
 use crate::marked_page::filled;
-use crate::stored_results::items;
+use crate::stored_results::{items, number};
 
 /// Where the page is, below the root.
 pub(crate) const PATH: &str = "internals/how-we-test.md";
@@ -22,6 +22,9 @@ const VALIDATE: &str = "proof/results/validate.json";
 
 /// What `proof mutation` has recorded.
 const MUTATION: &str = "proof/results/mutation.json";
+
+/// What `proof coverage` has recorded.
+const COVERAGE: &str = "proof/results/coverage.json";
 
 /// Where `cargo xtask promises` stores the results of the scenarios with every fault, a file per
 /// backend.
@@ -38,6 +41,10 @@ pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
         (
             "mutation",
             mutation(&serde_json::from_str(&read(MUTATION)?)?),
+        ),
+        (
+            "coverage",
+            coverage(&serde_json::from_str(&read(COVERAGE)?)?),
         ),
         (
             "manifests",
@@ -68,6 +75,17 @@ fn mutation(result: &Value) -> String {
         }
     }
     text + &reasons
+}
+
+/// How much of each crate the tests run.
+fn coverage(result: &Value) -> String {
+    let mut text = "| crate | regions | run | share |\n|---|---:|---:|---:|\n".to_owned();
+    for (name, of) in result.as_object().into_iter().flatten() {
+        let (all, run) = (&of["regions"], &of["run"]);
+        let share = 100.0 * number(run) / number(all);
+        let _ = writeln!(text, "| {name} | {all} | {run} | {share:.1} % |");
+    }
+    text
 }
 
 /// The verdicts of `5spot validate` and of another program about one tree.

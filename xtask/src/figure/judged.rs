@@ -66,6 +66,11 @@ pub(super) const JUDGED: &[Judged] = &[
         ],
     },
     Judged {
+        results: "proof/results/coverage.json",
+        crates: ALL,
+        judges: &["e2e/tests", "engine/crates/apiserver/tests"],
+    },
+    Judged {
         results: "proof/results/simulation.json",
         crates: SIMULATED,
         judges: &["simulation/src"],
@@ -129,7 +134,7 @@ pub(super) const JUDGED: &[Judged] = &[
     Judged {
         results: "e2e/providers/",
         crates: &[PLANNER, OPERATOR, &["cli"]],
-        judges: &["e2e/cluster"],
+        judges: &["e2e/cluster", "e2e/provider_suite"],
     },
     Judged {
         results: "e2e/upgrades/",

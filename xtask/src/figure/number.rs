@@ -12,6 +12,7 @@ pub(super) fn of(file: &str, result: &Value) -> String {
         ("proof/results", "model.json" | "deep.json") => model(result),
         ("proof/results", "mutants.json") => mutants(result),
         ("proof/results", "mutation.json") => mutation(result),
+        ("proof/results", "coverage.json") => coverage(result),
         ("proof/results", "simulation.json") => simulation(result),
         ("proof/results", "fleets.json") => fleets(result),
         ("proof/results", "haul.json") => haul(result),
@@ -95,6 +96,13 @@ fn mutation(result: &Value) -> String {
         total("caught") + total("timeouts"),
         total("unviable")
     )
+}
+
+fn coverage(result: &Value) -> String {
+    let crates = || result.as_object().into_iter().flat_map(|it| it.values());
+    let total = |field: &str| crates().map(|of| number(&of[field])).sum::<f64>();
+    let (all, run) = (total("regions"), total("run"));
+    format!("{run} of {all} regions run, {:.1} %", 100.0 * run / all)
 }
 
 fn fleets(result: &Value) -> String {
