@@ -18,7 +18,7 @@ func printEmpty() {
 	found := map[string]empty{}
 	for _, all := range kinds {
 		for _, kind := range all {
-			collect(reflect.TypeOf(kind), found)
+			collect(reflect.TypeOf(kind), found, emptyOf)
 		}
 	}
 	var lines []string
@@ -45,10 +45,12 @@ func definition(t reflect.Type) string {
 	return strings.Join(labels, ".") + "." + strings.ReplaceAll(rest, "/", ".") + "." + t.Name()
 }
 
-func collect(t reflect.Type, found map[string]empty) {
+// Adds what is read of a struct, and of those that it consists of: `read` collects the types of its
+// fields. A struct is known while it is read, because it may contain itself.
+func collect[T any](t reflect.Type, found map[string]T, read func(reflect.Type, map[string]T) T) {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
-		collect(t.Elem(), found)
+		collect(t.Elem(), found, read)
 		return
 	case reflect.Struct:
 	default:
@@ -58,11 +60,15 @@ func collect(t reflect.Type, found map[string]empty) {
 	if _, known := found[name]; known || special[t] != "" {
 		return
 	}
-	it := empty{Written: zero(t)}
-	found[name] = it
-	it.Omitted = omitted(t, found)
-	sort.Strings(it.Omitted)
-	found[name] = it
+	var none T
+	found[name] = none
+	found[name] = read(t, found)
+}
+
+func emptyOf(t reflect.Type, found map[string]empty) empty {
+	names := omitted(t, found)
+	sort.Strings(names)
+	return empty{Written: zero(t), Omitted: names}
 }
 
 func zero(t reflect.Type) map[string]any {
@@ -87,7 +93,7 @@ func omitted(t reflect.Type, found map[string]empty) []string {
 			names = append(names, omitted(field.Type, found)...)
 			continue
 		}
-		collect(field.Type, found)
+		collect(field.Type, found, emptyOf)
 		kind := field.Type.Kind()
 		whole := kind != reflect.Pointer && kind != reflect.Struct
 		if whole && strings.Contains(options, "omit") {

@@ -17,7 +17,7 @@ func printTypes() {
 	found := map[string][]string{}
 	for _, all := range kinds {
 		for _, kind := range all {
-			collectTypes(reflect.TypeOf(kind), found)
+			collect(reflect.TypeOf(kind), found, typeOf)
 		}
 	}
 	var lines []string
@@ -28,21 +28,8 @@ func printTypes() {
 	fmt.Println(strings.Join(lines, "\n"))
 }
 
-func collectTypes(t reflect.Type, found map[string][]string) {
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Slice, reflect.Map:
-		collectTypes(t.Elem(), found)
-		return
-	case reflect.Struct:
-	default:
-		return
-	}
-	name := definition(t)
-	if _, known := found[name]; known || special[t] != "" {
-		return
-	}
-	found[name] = nil
-	found[name] = typesOf(t, "", found)
+func typeOf(t reflect.Type, found map[string][]string) []string {
+	return typesOf(t, "", found)
 }
 
 // The fields of a struct, which may be embedded in another.
@@ -60,7 +47,7 @@ func typesOf(t reflect.Type, within string, found map[string][]string) []string 
 			fields = append(fields, typesOf(field.Type, strings.TrimPrefix(within+"."+field.Name, "."), found)...)
 			continue
 		}
-		collectTypes(field.Type, found)
+		collect(field.Type, found, typeOf)
 		text := tag
 		if field.Type.Kind() == reflect.Pointer {
 			text = "*" + text

@@ -9,7 +9,7 @@ pub(crate) mod object;
 
 use std::mem;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::discovery;
 use crate::initial::object::{Initial, SERVER_MANAGER};
@@ -56,32 +56,28 @@ fn install_all(state: &mut State) {
 /// year later.
 fn token_tracking(state: &mut State) {
     let today = state.clock.now().strftime("%Y-%m-%d").to_string();
-    let tracking = Initial {
-        group: "",
-        plural: "configmaps",
-        manager: SERVER_MANAGER,
-        object: json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "kube-apiserver-legacy-service-account-token-tracking",
-                "namespace": "kube-system"},
-            "data": {"since": today}}),
-    };
-    state.ensure(tracking, None);
+    let name = "kube-apiserver-legacy-service-account-token-tracking";
+    config_map(state, name, json!({"since": today}));
 }
 
 /// How servers that extend this one, and controllers with a port of their own, verify the
 /// certificates of their clients. A front proxy, of which they would find the rest here, does not
 /// exist.
 fn authentication(state: &mut State, authority: &str) {
-    let trust = Initial {
+    let data = json!({"client-ca-file": authority});
+    config_map(state, "extension-apiserver-authentication", data);
+}
+
+/// A ConfigMap of the server in `kube-system`.
+fn config_map(state: &mut State, name: &str, data: Value) {
+    let map = Initial {
         group: "",
         plural: "configmaps",
         manager: SERVER_MANAGER,
         object: json!({"apiVersion": "v1", "kind": "ConfigMap",
-            "metadata": {"name": "extension-apiserver-authentication",
-                "namespace": "kube-system"},
-            "data": {"client-ca-file": authority}}),
+            "metadata": {"name": name, "namespace": "kube-system"}, "data": data}),
     };
-    state.ensure(trust, None);
+    state.ensure(map, None);
 }
 
 fn service_cidr(state: &mut State) {
