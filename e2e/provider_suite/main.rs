@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use clap::Parser;
+use fivespot_testkit::{cluster_directory, target_directory};
 use kubemu_golang::process;
 use serde_json::{Value, json};
 
@@ -105,17 +106,14 @@ fn main() -> ExitCode {
 fn run(root: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let named = args.cluster.as_ref().map(|name| format!("--name {name}"));
     let named = named.unwrap_or_default();
-    let state = match &args.cluster {
-        Some(name) => target(root).join(format!("cluster/run-{name}")),
-        None => target(root).join("cluster/run"),
-    };
+    let state = cluster_directory(args.cluster.as_deref());
     let versions = fs::read_to_string(state.join("versions.json"))
         .map_err(|_| format!("start it with `cargo xtask cluster up {named}`"))?;
     let versions: Value = serde_json::from_str(&versions)?;
     let kubeconfig = state.join("admin.kubeconfig");
     let program = build(root)?;
     define(&program, &kubeconfig)?;
-    let _operator = start(root, &kubeconfig)?;
+    let _operator = start(&kubeconfig)?;
     let cases = match versions["providers"].as_str() {
         Some("real") => OF_REAL,
         _ => OF_STAND_INS,
@@ -133,18 +131,12 @@ fn run(root: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The folder of what Cargo builds.
-fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |directory| root.join(directory))
-}
-
 /// Builds `5spot` and the operator, and returns the path of the former.
 fn build(root: &Path) -> Result<PathBuf, Box<dyn Error>> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let words = ["build", "--quiet", "--bin=5spot", "--bin=5spot-controller"];
     process::run(Command::new(cargo).args(words).current_dir(root))?;
-    Ok(target(root).join("debug/5spot"))
+    Ok(target_directory().join("debug/5spot"))
 }
 
 /// Creates 5-Spot's CustomResourceDefinitions in the cluster, and waits until they are served.
@@ -172,7 +164,7 @@ fn define(program: &Path, kubeconfig: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Starts an operator for all namespaces. Its log is next to the kubeconfig.
-fn start(root: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
+fn start(kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
     let log = fs::File::create(kubeconfig.with_file_name("5spot.log"))?;
     let words = [
         "--lease-namespace=default",
@@ -180,7 +172,7 @@ fn start(root: &Path, kubeconfig: &Path) -> Result<Operator, Box<dyn Error>> {
         "--metrics-port=0",
         "--health-port=0",
     ];
-    let child = Command::new(target(root).join("debug/5spot-controller"))
+    let child = Command::new(target_directory().join("debug/5spot-controller"))
         .args(words)
         .arg("--kubeconfig")
         .arg(kubeconfig)

@@ -19,13 +19,13 @@ mod program;
 mod sequence;
 mod server;
 
-use std::env;
 use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
+use fivespot_testkit::target_directory;
 use serde_json::{Value, json};
 
 use platform::UpgradeOrder;
@@ -67,26 +67,20 @@ fn root() -> PathBuf {
     package.parent().unwrap_or(package).to_owned()
 }
 
-/// The folder of what Cargo builds.
-fn target(root: &Path) -> PathBuf {
-    env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |directory| root.join(directory))
-}
-
 /// Runs the sequence of the arguments, and prints what was not kept.
 ///
 /// # Errors
 /// Something cannot be built, or a machine was not kept.
 fn run(root: &Path, args: &Args) -> Result<(), Box<dyn Error>> {
     let programs = Programs::build(root)?;
-    let folder = target(root).join("upgrade/run");
+    let folder = target_directory().join("upgrade/run");
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
     let (results, kept, label) = match (args.platform, &args.cluster) {
         (Some(first), _) => platform::run(root, &programs, (first, &folder))?,
-        (None, Some(name)) => versions(&programs, &Server::real(root, name)?, &folder)?,
+        (None, Some(name)) => versions(&programs, &Server::real(name)?, &folder)?,
         (None, None) => {
             versions(&programs, &Server::embedded(&programs, &folder)?, &folder)?
         }

@@ -116,7 +116,7 @@ fn sequence(
     programs: &Programs,
     (first, folder): (UpgradeOrder, &Path),
 ) -> Result<(Results, String), Box<dyn Error>> {
-    let server = Server::real(root, NAME)?;
+    let server = Server::real(NAME)?;
     sequence::install(programs.path(Version::Newer), &server)?;
     let mut operator = Operator::start(programs, Version::Newer, &server, folder)?;
     sequence::begin(&server)?;

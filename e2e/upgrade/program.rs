@@ -7,7 +7,7 @@ use std::process::Command;
 
 use kubemu_golang::process::{check_out, run};
 
-use crate::target;
+use fivespot_testkit::target_directory;
 
 /// The commit of the first version, `v0.1.0`. The file contains only its id.
 const FIRST: &str = include_str!("v0.1.0.commit");
@@ -42,7 +42,7 @@ impl Programs {
     /// # Errors
     /// The commit is not in this repository, or does not build.
     pub(super) fn build(root: &Path) -> Result<Self, Box<dyn Error>> {
-        let place = target(root).join("upgrade");
+        let place = target_directory().join("upgrade");
         let commit = first();
         let older = place.join(commit).join("5spot");
         if !older.is_file() {
@@ -52,7 +52,7 @@ impl Programs {
             build(&source, &place.join("target"), &older)?;
         }
         let newer = place.join("head/5spot");
-        build(root, &target(root), &newer)?;
+        build(root, &target_directory(), &newer)?;
         Ok(Self { older, newer })
     }
 

@@ -84,8 +84,8 @@ impl Server {
     ///
     /// # Errors
     /// No cluster with this name runs.
-    pub(super) fn real(root: &Path, name: &str) -> Result<Self, Box<dyn Error>> {
-        let state = crate::target(root).join(format!("cluster/run-{name}"));
+    pub(super) fn real(name: &str) -> Result<Self, Box<dyn Error>> {
+        let state = fivespot_testkit::cluster_directory(Some(name));
         let versions = fs::read_to_string(state.join("versions.json")).map_err(|_| {
             format!("start it with `cargo xtask cluster up --name {name}`")
         })?;

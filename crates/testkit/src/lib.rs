@@ -54,5 +54,5 @@ pub use proxy::{
 };
 pub use replica::Replica;
 pub use scenario::{BEFORE_CLOSING, CLOSING, condition, node_path, pod_path};
-pub use shared_cluster::SharedCluster;
+pub use shared_cluster::{SharedCluster, cluster_directory, target_directory};
 pub use zone::fixed_zone;

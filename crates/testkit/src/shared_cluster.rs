@@ -292,14 +292,24 @@ const TOKEN_SECONDS: u32 = 6 * 60 * 60;
 /// The state directory of the running cluster: that of the cluster in `E2E_CLUSTER`, else that
 /// of the one without a name.
 fn run_directory() -> PathBuf {
-    let folder = match std::env::var("E2E_CLUSTER") {
-        Ok(name) if !name.is_empty() => format!("cluster/run-{name}"),
-        _ => "cluster/run".to_owned(),
-    };
+    let name = std::env::var("E2E_CLUSTER").ok();
+    cluster_directory(name.as_deref().filter(|name| !name.is_empty()))
+}
+
+/// The state directory of the cluster of that name, or of the one without a name, of
+/// `cargo xtask cluster up`. It exists once that has run.
+pub fn cluster_directory(name: Option<&str>) -> PathBuf {
+    target_directory().join(match name {
+        Some(name) => format!("cluster/run-{name}"),
+        None => "cluster/run".to_owned(),
+    })
+}
+
+/// The folder of what Cargo builds.
+pub fn target_directory() -> PathBuf {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| workspace.join("target"), |target| workspace.join(target))
-        .join(folder)
 }
 
 /// Applies the CRD, its policy and binding, and waits until all are in force.
