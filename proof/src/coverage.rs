@@ -14,9 +14,8 @@ const STORED: &str = "results/coverage.json";
 /// The regions of a file, by line and column, and whether a test runs them.
 type Regions = BTreeMap<(u64, u64), bool>;
 
-/// Records what the runs behind these exports have in common with no test left out: a region is run
-/// if one of them runs it. Returns the files of which the most regions are not run, and how many of
-/// how many.
+/// Records how many regions of each crate are run by one of the runs that these are exports of. Returns
+/// every file, with how many of its regions are not run and how many it has; those with the most first.
 ///
 /// # Errors
 /// A file cannot be read or written, or is no export of `cargo llvm-cov --json`.
