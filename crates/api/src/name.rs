@@ -77,6 +77,8 @@ pub const TIME_BASED_PLURAL: &str = "timebasedspotschedules";
 pub const CAPITAL_MARKETS_KIND: &str = "CapitalMarketsSchedule";
 /// Its plural, as in URLs.
 pub const CAPITAL_MARKETS_PLURAL: &str = "capitalmarketsschedules";
+/// The kinds of schedules that are evaluated here and that many objects share.
+pub const SPOT_KINDS: [&str; 2] = [TIME_BASED_KIND, CAPITAL_MARKETS_KIND];
 /// The kind of a value of another object that follows a schedule.
 pub const CAPACITY_KIND: &str = "ScheduledCapacity";
 /// Its plural, as in URLs.

@@ -5,13 +5,21 @@
 
 use serde_json::Value;
 
+use k8s_openapi::ListableResource as _;
+
 use crate::name;
 use crate::object::is_served;
 use crate::rules::{
     CALENDAR_RULES, CAPITAL_MARKETS_RULES, OVERRIDE_RULES, RULES, Rule, capacity_rules,
     class_rules, set_rules, time_based_rules,
 };
+use crate::schedule_calendar::ScheduleCalendar;
+use crate::schedule_override::ScheduleOverride;
+use crate::scheduled_capacity::ScheduledCapacity;
+use crate::scheduled_machine_class::ScheduledMachineClass;
+use crate::scheduled_machine_set::ScheduledMachineSet;
 use crate::schema::whole;
+use crate::spot_schedule::{CapitalMarketsSchedule, TimeBasedSpotSchedule};
 
 /// A kind of the API, with everything that is rendered for it.
 #[derive(Debug)]
@@ -157,7 +165,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::OVERRIDE_KIND,
-        list_kind: "ScheduleOverrideList",
+        list_kind: ScheduleOverride::LIST_KIND,
         plural: name::OVERRIDE_PLURAL,
         singular: "scheduleoverride",
         short_name: "smo",
@@ -189,7 +197,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::CALENDAR_KIND,
-        list_kind: "ScheduleCalendarList",
+        list_kind: ScheduleCalendar::LIST_KIND,
         plural: name::CALENDAR_PLURAL,
         singular: "schedulecalendar",
         short_name: "smc",
@@ -208,7 +216,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::SPOT_GROUP,
         versions: &[name::VERSION],
         kind: name::TIME_BASED_KIND,
-        list_kind: "TimeBasedSpotScheduleList",
+        list_kind: TimeBasedSpotSchedule::LIST_KIND,
         plural: name::TIME_BASED_PLURAL,
         singular: "timebasedspotschedule",
         short_name: "tbss",
@@ -238,7 +246,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::SPOT_GROUP,
         versions: &[name::VERSION],
         kind: name::CAPITAL_MARKETS_KIND,
-        list_kind: "CapitalMarketsScheduleList",
+        list_kind: CapitalMarketsSchedule::LIST_KIND,
         plural: name::CAPITAL_MARKETS_PLURAL,
         singular: "capitalmarketsschedule",
         short_name: "cms",
@@ -264,7 +272,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::CAPACITY_KIND,
-        list_kind: "ScheduledCapacityList",
+        list_kind: ScheduledCapacity::LIST_KIND,
         plural: name::CAPACITY_PLURAL,
         singular: "scheduledcapacity",
         short_name: "scap",
@@ -291,7 +299,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::CLASS_KIND,
-        list_kind: "ScheduledMachineClassList",
+        list_kind: ScheduledMachineClass::LIST_KIND,
         plural: name::CLASS_PLURAL,
         singular: "scheduledmachineclass",
         short_name: "smclass",
@@ -315,7 +323,7 @@ pub static RESOURCES: [Resource; 8] = [
         group: name::GROUP,
         versions: &[name::VERSION],
         kind: name::SET_KIND,
-        list_kind: "ScheduledMachineSetList",
+        list_kind: ScheduledMachineSet::LIST_KIND,
         plural: name::SET_PLURAL,
         singular: "scheduledmachineset",
         short_name: "smset",

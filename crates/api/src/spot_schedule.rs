@@ -200,7 +200,7 @@ pub struct SpotScheduleRef {
 impl SpotScheduleRef {
     /// Whether the kind is one that is evaluated here.
     pub fn is_known(&self) -> bool {
-        [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND].contains(&self.kind.as_str())
+        name::SPOT_KINDS.contains(&self.kind.as_str())
     }
 }
 
@@ -343,8 +343,8 @@ impl SharedSchedule {
     pub fn of_object(object: &Value) -> Option<serde_json::Result<Self>> {
         let version = object["apiVersion"].as_str().unwrap_or_default();
         let kind = object["kind"].as_str().unwrap_or_default();
-        let is_shared = version == name::SPOT_API_VERSION
-            && [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND].contains(&kind);
+        let is_shared =
+            version == name::SPOT_API_VERSION && name::SPOT_KINDS.contains(&kind);
         is_shared.then(|| Self::of_spec(kind, &object["spec"]))
     }
 

@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use fivespot_api::name::SPOT_KINDS;
+
 use super::Context;
 use crate::Key;
 use crate::kind::{self, cache_name};
 use crate::observe::projection::{
     KindInformer, hosted_term, spot_schedule_term, target_group_term,
 };
-use crate::spot_schedule::spot_schedules::{KINDS, SpotSchedules};
+use crate::spot_schedule::spot_schedules::SpotSchedules;
 
 impl Context {
     /// The cached ScheduledCapacities that an index term finds; none before they are watched.
@@ -55,7 +57,7 @@ impl Context {
 
     /// Starts the watches of the schedules that other objects follow.
     pub(crate) fn watch_spot_schedules(self: &Arc<Self>) {
-        for kind in KINDS {
+        for kind in SPOT_KINDS {
             self.spot_schedule_cache(kind);
         }
     }

@@ -3,14 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use fivespot_api::name;
+use fivespot_api::name::SPOT_KINDS;
 use fivespot_runtime::Key;
 
 use crate::observe::projection::KindInformer;
 use crate::own_kind::OwnKind;
-
-/// The kinds.
-pub(crate) const KINDS: [&str; 2] = [name::TIME_BASED_KIND, name::CAPITAL_MARKETS_KIND];
 
 /// The schedules of one kind.
 #[derive(Debug)]
@@ -29,7 +26,7 @@ struct Shown {
 
 /// The schedules of all kinds. `of_kind` returns the queue of the kind of that name.
 pub(crate) fn all(of_kind: impl Fn(&'static str) -> OwnKind) -> [SpotSchedules; 2] {
-    KINDS.map(|name| SpotSchedules {
+    SPOT_KINDS.map(|name| SpotSchedules {
         name,
         kind: of_kind(name),
         shown: Mutex::default(),
