@@ -29,6 +29,10 @@
 //!   `.with_stand_ins_alone("why")`, one about real providers `.with_real_providers_alone("why")`.
 //! - A promise that changes the CRDs or the policy, which all promises share, is `.disruptive()`.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![expect(
     clippy::expect_used,
     clippy::panic,

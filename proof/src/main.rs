@@ -1,6 +1,11 @@
 //! `cargo run --release --bin proof -- model|mutants|tested-mutants|mutation|coverage`: searches for invariants that the
 //! shipped planner violates, and for faults that tests do not detect. How: `internals/decisions/0047-the-planner-is-searched-with-stateright.md`.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "what is searched and what must hold is read from its top"
+)]
+
 mod coverage;
 mod model;
 mod mutant;

@@ -10,12 +10,12 @@ mod diagram;
 mod figure;
 mod generate;
 mod how_we_test;
+mod import;
 mod marked_page;
 mod promises;
 mod release;
 mod scale;
 mod size;
-mod source;
 mod stored_results;
 mod tool;
 mod upgrades;
@@ -29,7 +29,7 @@ usage: cargo xtask <task>
   gen [--check]  write every generated file; with --check, print what would change and fail
   deps           compare the dependencies between crates with the allowed ones, and the circles
                  of files within each with the limit
-  size           compare files and functions with the size limits
+  size           compare the files with the limits of their size and names
   figures        print which recorded results are about the sources as they are, and the command
                  that shows what has changed under the others
   figures --check FILE
@@ -83,7 +83,7 @@ fn main() -> ExitCode {
         ["gen"] => generate::write(&root()),
         ["gen", "--check"] => generate::check(&root()),
         ["deps"] => dependency::check(&root()),
-        ["size"] => size::check(&root()),
+        ["size"] => size::check(&root()).map_err(Into::into),
         ["figures", words @ ..] => match figure::task(&root(), words) {
             Some(done) => done,
             None => return usage(),

@@ -14,6 +14,14 @@
 //! - [`policy_check`]: checks that the agent cannot write to other Nodes
 //! - [`command`]: the command line
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test of many steps is read from its top"
+    )
+)]
+
 mod bounded;
 pub mod bus;
 pub mod command;

@@ -1,4 +1,9 @@
 //! How an API server with the rendered CRD and policy admits ScheduledMachines.
+
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![allow(
     clippy::unwrap_used,
     clippy::panic,

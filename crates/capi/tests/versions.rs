@@ -1,5 +1,10 @@
 //! Reading and writing in both contract versions.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
+
 use std::time::Duration;
 
 use fivespot_capi::{

@@ -23,6 +23,14 @@
 //! # }
 //! ```
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test of many steps is read from its top"
+    )
+)]
+
 mod apply;
 mod awaited;
 mod class_rates;

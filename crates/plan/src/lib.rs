@@ -48,6 +48,13 @@
 //!   [`event`](status::event); `debounce` delays status writes that report only progress,
 //!   `undrained` reports a drain that was cut off
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test of many steps is read from its top"
+    )
+)]
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod act;

@@ -2,6 +2,10 @@
 //! wait for a server: while one waits, another runs. The longest, of the book, is the first.
 
 #![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
+#![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

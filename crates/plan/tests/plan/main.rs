@@ -1,6 +1,10 @@
 //! Tests of the planner in a simulation: an API server, a Cluster API and a Node of a few
 //! lines each.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

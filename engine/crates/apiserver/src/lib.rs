@@ -28,6 +28,14 @@
 //! It is for development and tests. Objects are stored in memory, and with a [`Storage`] also
 //! on disk.
 
+#![cfg_attr(
+    test,
+    allow(
+        clippy::too_many_lines,
+        reason = "a test of many steps is read from its top"
+    )
+)]
+
 mod admission_configuration;
 mod alias;
 mod api_response;

@@ -1,5 +1,10 @@
 //! The semantics of expressions.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
+
 use std::sync::Arc;
 use std::time::Instant;
 

@@ -1,5 +1,10 @@
 //! No input makes the crate panic, and a repeated run returns the same result.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
+
 use kubemu_cel::{Bounds, Budget, Dialect, Env, Program, Type, Variables};
 use proptest::prelude::*;
 

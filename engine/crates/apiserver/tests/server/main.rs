@@ -1,5 +1,9 @@
 //! Tests of the embedded server through its public API.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 mod aliases;

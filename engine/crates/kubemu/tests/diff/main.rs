@@ -1,6 +1,10 @@
 //! `kubemu diff`: differences that are put into definitions and policies are found, and none is
 //! invented.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod pages;

@@ -1,5 +1,9 @@
 //! `kubemu test`: cases beside policies and CRDs.
 
+#![allow(
+    clippy::too_many_lines,
+    reason = "a test of many steps is read from its top"
+)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::fs;
