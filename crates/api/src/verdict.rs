@@ -327,6 +327,8 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
     let is_over = |since: Option<Timestamp>, limit: SignedDuration| {
         since.is_some_and(|since| now.duration_since(since) >= limit)
     };
+    let is_of_spec =
+        |since: &Timestamp| facts.spec_changed().is_none_or(|at| at <= *since);
     if let Some(since) = facts.stalled_since() {
         return (State::Blocked, Some(since));
     }
@@ -351,14 +353,15 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
         };
     }
     if facts.is_held() {
-        return (State::Held, ready_since);
+        return (State::Held, facts.held_since());
     }
     match phase {
         None => (State::Unknown, facts.spec_changed()),
         Some(Phase::Active) if facts.is_ready() => (State::Serving, ready_since),
         Some(Phase::Active) => (State::Late, ready_since),
-        Some(Phase::Disabled) => (State::Disabled, ready_since),
-        Some(Phase::Terminated) => (State::Killed, ready_since),
+        // A machine that was off already is as ready as before.
+        Some(Phase::Disabled) => (State::Disabled, ready_since.filter(is_of_spec)),
+        Some(Phase::Terminated) => (State::Killed, ready_since.filter(is_of_spec)),
         Some(Phase::Inactive) => (State::Off, ready_since),
         // Leaving phases were handled above.
         Some(

@@ -119,6 +119,14 @@ impl<'o> Facts<'o> {
         in_force.is_some_and(|it| it.mode == OverrideMode::Hold)
     }
 
+    /// Since when an override holds the machine: whether it is wanted is unknown since then.
+    pub(super) fn held_since(&self) -> Option<Timestamp> {
+        let scheduled = self.condition(ConditionType::Scheduled);
+        let unknown = ConditionStatus::Unknown.as_str();
+        let scheduled = scheduled.filter(|it| it.status == unknown);
+        scheduled.map(|it| it.last_transition_time.0)
+    }
+
     /// Since when the machine is wanted and not ready, as far as the status says.
     pub(super) fn wanted_since(&self) -> Option<Timestamp> {
         let opened = self.condition(ConditionType::Scheduled);

@@ -151,6 +151,35 @@ fn a_machine_is_late_from_the_opening_of_its_window_and_not_from_an_earlier_one(
 }
 
 #[test]
+fn a_machine_is_held_since_its_override_is_in_force() {
+    let ready = condition("Ready", "True", "MachineRunning", 9_999);
+    let scheduled = condition("Scheduled", "Unknown", "OverrideHold", 60);
+    let mut status = status("Active", &[ready, scheduled]);
+    status["override"] = json!({"name": "demo", "mode": "Hold", "endTime": NOW});
+    let found = judged(&object(&status));
+    assert_eq!(found.state, State::Held);
+    assert_eq!(json!(found.since), json!(ago(60)));
+}
+
+/// `Ready` does not change when the schedule of a machine is disabled that is off already.
+#[test]
+fn a_state_has_no_beginning_if_the_spec_changed_after_the_last_change_of_readiness() {
+    for (phase, reason) in [("Disabled", "Disabled"), ("Terminated", "Terminated")] {
+        let mut machine =
+            object(&status(phase, &[condition("Ready", "True", reason, 500)]));
+        let mut changed = |seconds: i64| {
+            machine["metadata"]["managedFields"] = json!([{
+                "manager": "kubectl", "operation": "Update", "time": ago(seconds),
+                "fieldsV1": {"f:spec": {}},
+            }]);
+            judged(&machine).since
+        };
+        assert_eq!(json!(changed(501)), json!(ago(500)), "{phase}");
+        assert_eq!(changed(499), None, "{phase}");
+    }
+}
+
+#[test]
 fn a_machine_is_late_a_minute_after_its_deadline() {
     let leaving = |deadline: i64| {
         let ready = condition("Ready", "False", "ShuttingDown", 900);
