@@ -72,9 +72,12 @@ async fn ready(cluster: &Cluster, reason: &str) -> Value {
 async fn a_machine_of_a_class_comes_and_goes() {
     let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
     let _operator = cluster.operator();
-    cluster.apply(&class(&cluster)).await;
+    let mut class = class(&cluster);
+    class["spec"]["provisioning"] = json!({"leadTime": "45m"});
+    cluster.apply(&class).await;
     let status = cluster.bring_up(&machine_of(&cluster)).await["status"].clone();
     assert_eq!(status["phase"], "Active");
+    assert_eq!(status["leadTime"], "45m");
     assert_eq!(status["clusterName"], "production-cluster");
     cluster.advance_to(CLOSING).await;
     let limit = instant("2026-03-06T23:10:00Z");

@@ -139,6 +139,10 @@ pub struct ScheduledMachineStatus {
     /// schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spot_schedule: Option<FollowedSchedule>,
+    /// How long before its windows the machine is created, as it or its class says; absent for 0s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_SHORT))]
+    pub lead_time: Option<String>,
     /// The last activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_provisioning: Option<LastProvisioning>,

@@ -17,7 +17,7 @@ use fivespot_api::{
     ScheduledMachineStatus, Shutdown,
 };
 use fivespot_capi::{Machine, shortened};
-use fivespot_schedule::Override;
+use fivespot_schedule::{Duration, Override};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -45,6 +45,10 @@ pub(crate) fn next(
     status.in_force = case.override_in_force().map(in_force);
     if case.unknown_schedule().is_none() {
         status.spot_schedule = followed(case, status.spot_schedule.take());
+    }
+    if let Ok(schedule) = &case.desired.schedule {
+        let lead_time = Some(schedule.lead_time()).filter(|it| *it > Duration::ZERO);
+        status.lead_time = lead_time.map(|it| it.to_string());
     }
     status.observed_generation = case.subject.generation;
     status.cluster_name = cluster(case).or(status.cluster_name);

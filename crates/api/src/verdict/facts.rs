@@ -142,16 +142,12 @@ impl<'o> Facts<'o> {
         .flatten()
     }
 
-    /// What provisioning usually takes: the lead time that the owner set for it, else
+    /// What provisioning usually takes: the lead time that the owner or the class set for it, else
     /// [`USUAL_PROVISIONING`].
     pub(super) fn usual_provisioning(&self) -> SignedDuration {
-        let lead_time = self.object.spec.provisioning.lead_time.parse();
-        let lead_time = lead_time.map_or(SignedDuration::ZERO, Duration::into);
-        if lead_time.is_zero() {
-            USUAL_PROVISIONING
-        } else {
-            lead_time
-        }
+        let lead_time = self.status.lead_time.as_deref();
+        let lead_time = lead_time.and_then(|text| text.parse::<Duration>().ok());
+        lead_time.map_or(USUAL_PROVISIONING, Duration::into)
     }
 
     /// The reason that decides the state, and the cause.

@@ -135,9 +135,9 @@ fn a_removal_that_audit_mode_prevents_is_blocked() {
 fn a_lead_time_says_what_provisioning_usually_takes() {
     let ready = condition("Ready", "False", "Provisioning", 30 * 60);
     let mut machine = object(&status("Pending", &[ready]));
-    machine["spec"]["provisioning"] = json!({"leadTime": "45m"});
+    machine["status"]["leadTime"] = json!("45m");
     assert_eq!(judged(&machine).state, State::Starting);
-    machine["spec"]["provisioning"] = json!({"leadTime": "20m"});
+    machine["status"]["leadTime"] = json!("20m");
     assert_eq!(judged(&machine).state, State::Late);
 }
 

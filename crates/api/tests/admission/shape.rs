@@ -51,7 +51,7 @@ fn full() -> Value {
         },
         "override": {"name": "tonight", "mode": "Run", "endTime": instant},
         "host": "desk-7",
-        "lastProvisioning": {"startTime": instant, "readyTime": instant},
+        "leadTime": "10m", "lastProvisioning": {"startTime": instant, "readyTime": instant},
         "lastShutdownTime": instant,
         "weeklyUse": {"weekStart": instant, "seconds": 3600, "since": instant},
         "usage": {

@@ -230,7 +230,9 @@ fn a_lead_time_creates_the_machine_before_the_window_opens() {
         simulation.first("CreateMachine"),
         at("2026-03-06T08:50:00Z")
     );
-    let last = simulation.status().last_provisioning.unwrap();
+    let status = simulation.status();
+    assert_eq!(status.lead_time.as_deref(), Some("10m"));
+    let last = status.last_provisioning.unwrap();
     assert_eq!(last.start_time, at("2026-03-06T08:50:00Z"));
     assert!(last.ready_time.is_some_and(|ready| ready < at(OPENS)));
 }
