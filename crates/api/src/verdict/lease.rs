@@ -25,7 +25,8 @@ pub enum Lease {
 }
 
 impl Lease {
-    /// Reads the Leases of a namespace: that of the leader, by name, else those of the shards.
+    /// Reads the Leases of a namespace: that of the leader, by name, and those of the shards, of which
+    /// an operator that was not divided before, or is not any more, leaves one behind.
     ///
     /// # Example
     /// ```
@@ -72,16 +73,14 @@ struct LeaseHolder {
 }
 
 impl LeaseHolder {
-    /// The Lease of the leader, else the shard's that was renewed last.
+    /// The Lease of the leader or of a shard that was renewed last.
     fn freshest(leases: &[Value], leader: &str, now: Timestamp) -> Option<Self> {
-        let is_leader = |it: &&Value| it["metadata"]["name"] == leader;
-        if let Some(lease) = leases.iter().find(is_leader) {
-            return Self::read(lease, now);
-        }
-        let is_shard =
-            |it: &&Value| !it["metadata"]["labels"][name::SHARD_LABEL].is_null();
-        let shards = leases.iter().filter(is_shard);
-        shards
+        let is_operators = |it: &&Value| {
+            let metadata = &it["metadata"];
+            metadata["name"] == leader || !metadata["labels"][name::SHARD_LABEL].is_null()
+        };
+        let leases = leases.iter().filter(is_operators);
+        leases
             .filter_map(|it| Self::read(it, now))
             .min_by_key(|it| it.age)
     }

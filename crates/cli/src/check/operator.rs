@@ -203,22 +203,29 @@ pub(super) async fn read_capacity_lease(
     }
 }
 
-/// Reads whether an operator holds a fresh Lease.
+/// Reads whether an operator holds a fresh Lease. Those of shards are listed only where the leader's
+/// is not fresh.
 pub(super) async fn read_lease(reader: &Reader, operator: &Operator) -> Lease {
     let namespace = &operator.namespace;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
+    let judge =
+        |leases: &[Value]| Lease::of(leases, &operator.lease, namespace, reader.now);
     let leader = reader
         .requests
         .get(&format!("{path}/{}", operator.lease))
         .await;
-    let leases = match leader {
-        Response::Found(lease) => Ok(vec![lease]),
-        Response::Failed(cause) => Err(cause),
-        Response::NotFound => reader.requests.list(&path).await,
+    let of_leader = match leader {
+        Response::Found(lease) => Some(judge(&[lease])),
+        Response::Failed(cause) => return Lease::NotReadable { cause },
+        Response::NotFound => None,
     };
-    match leases {
-        Ok(leases) => Lease::of(&leases, &operator.lease, namespace, reader.now),
-        Err(cause) => Lease::NotReadable { cause },
+    if of_leader == Some(Lease::Held) {
+        return Lease::Held;
+    }
+    match (reader.requests.list(&path).await, of_leader) {
+        (Ok(leases), _) => judge(&leases),
+        (Err(_), Some(of_leader)) => of_leader,
+        (Err(cause), None) => Lease::NotReadable { cause },
     }
 }
 

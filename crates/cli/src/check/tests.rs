@@ -1,3 +1,4 @@
+use fivespot_api::name::SHARD_LABEL;
 use fivespot_api::verdict;
 use fivespot_testkit::{
     Clock, Cluster, Coordination, Lease, LeaseTiming, instant, machine_path,
@@ -350,6 +351,34 @@ async fn capacities_are_counted_as_machines_are() {
         "warning  capacities  1 of 1 ScheduledCapacities are blocked: default/web (TargetNotFound); \
          `5spot status -A` lists them first, `5spot explain scap/NAME` says what to do"
     );
+}
+
+/// The leader's Lease is left behind, released or not, when an operator is divided into shards.
+#[tokio::test]
+async fn an_operator_is_found_by_the_leases_of_its_shards_beside_an_old_one_of_a_leader()
+{
+    let cluster = Cluster::start(instant(WITHIN)).await;
+    let lease = |name: &str, holder: &str, renewed: &str| {
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {
+                "name": name, "namespace": "5spot-system",
+                "labels": (name != "5spot-leader").then(|| json!({SHARD_LABEL: "0"})),
+            },
+            "spec": {
+                "holderIdentity": holder, "leaseDurationSeconds": 15,
+                "renewTime": format!("2026-03-06T{renewed}.000000Z"),
+            },
+        })
+    };
+    cluster
+        .apply(&lease("5spot-shard-0-of-2", "5spot-0", "14:59:58"))
+        .await;
+    for (holder, renewed) in [("", "14:00:00"), ("5spot-1", "14:00:00")] {
+        cluster.apply(&lease("5spot-leader", holder, renewed)).await;
+        let judge = Judge::read(&cluster.client(), "the test", &operator()).await;
+        assert_eq!(judge.lease, verdict::Lease::Held, "held by {holder:?}");
+    }
 }
 
 #[tokio::test]
