@@ -13,6 +13,7 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(a_run_override_keeps_a_machine_to_its_end_and_is_deleted_an_hour_later),
     promise!(a_stop_override_by_labels_stops_what_it_selects),
     promise!(a_hold_override_keeps_what_is_there),
+    promise!(a_hold_override_that_ends_within_a_second_ends_with_it),
     promise!(a_calendar_keeps_a_machine_off_on_its_dates),
 ];
 
@@ -104,6 +105,23 @@ async fn a_hold_override_keeps_what_is_there() {
     // Ended early by its deletion.
     cluster.delete(&override_path("tonight")).await;
     let limit = instant("2026-03-07T01:00:00Z");
+    cluster.wait_for_phase("worker", "Inactive", limit).await;
+}
+
+async fn a_hold_override_that_ends_within_a_second_ends_with_it() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let _operator = cluster.operator();
+    cluster.bring_up(&scheduled_machine("worker")).await;
+    let mut hold = overriding(&json!({
+        "targetRef": {"name": "worker"}, "mode": "Hold", "endTime": "2026-03-06T23:10:00.500Z",
+    }));
+    hold["metadata"]["annotations"] = json!({"5spot.finos.org/keep": "true"});
+    cluster.apply(&hold).await;
+    cluster.advance_to("2026-03-06T23:10:00Z").await;
+    let status = cluster.status("worker").await;
+    assert_eq!(status["phase"], "Active");
+    assert_eq!(status["override"]["endTime"], "2026-03-06T23:10:01Z");
+    let limit = instant("2026-03-06T23:20:00Z");
     cluster.wait_for_phase("worker", "Inactive", limit).await;
 }
 

@@ -16,6 +16,7 @@ use crate::object::{named, with_spec};
 use crate::scheduled_machine::null_is_default;
 use crate::schema::{MAX_NAME, MAX_SHORT, NO_GENERATION};
 use crate::status::written_generation;
+use crate::time::next_whole_second;
 use crate::{name, schema};
 
 pub use crate::time::MAX_OVERRIDE_DURATION;
@@ -210,8 +211,8 @@ impl ScheduleOverride {
         Some(latest.map_or(asked, |latest| latest.min(asked)))
     }
 
-    /// The override for [`fivespot_schedule`]. `None` if a time cannot be parsed or it ends
-    /// before it starts.
+    /// The override for [`fivespot_schedule`], with its times at whole seconds, as it is in force.
+    /// `None` if a time cannot be parsed or it ends before it starts.
     pub fn in_schedule(&self) -> Option<fivespot_schedule::Override> {
         let start = match &self.spec.start_time {
             Some(text) => Some(text.parse().ok()?),
@@ -222,8 +223,8 @@ impl ScheduleOverride {
             fivespot_schedule::Override {
                 name: self.metadata.name.clone().unwrap_or_default(),
                 mode: self.spec.mode.into(),
-                start,
-                end,
+                start: start.map(next_whole_second),
+                end: next_whole_second(end),
                 created: self.metadata.creation_timestamp.as_ref().map(|at| at.0),
             }
         })

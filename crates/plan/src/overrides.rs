@@ -1,7 +1,6 @@
 //! What to do about one ScheduleOverride: its status, and its deletion after its end.
 
 use fivespot_api::schedule_override::IGNORED;
-use fivespot_api::time::next_whole_second;
 use fivespot_api::{ScheduleOverride, ScheduleOverrideStatus};
 use fivespot_capi::one_line;
 use fivespot_schedule::{Override, OverrideMode};
@@ -118,10 +117,9 @@ pub fn plan_override(
 
 /// Whether the override is in force and whether it has ended, as conditions.
 fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
-    let (start, end) = (override_.start, override_.end);
-    let is_over = end <= now;
+    let (start, until) = (override_.start, override_.end);
+    let is_over = until <= now;
     let has_begun = start.is_none_or(|start| start <= now);
-    let until = next_whole_second(end);
     let active = match (has_begun, is_over) {
         (_, true) => {
             Found::new("Active", false, "Expired", format!("it ended at {until}"))

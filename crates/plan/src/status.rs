@@ -11,7 +11,7 @@ pub(crate) mod undrained;
 pub(crate) mod usage;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate};
-use fivespot_api::time::{next_whole_second, whole_seconds};
+use fivespot_api::time::whole_seconds;
 use fivespot_api::{
     FollowedSchedule, LastProvisioning, NodeRef, ObjectRef, OverrideInForce, Phase,
     ScheduledMachineStatus, Shutdown,
@@ -161,7 +161,7 @@ fn in_force(of: &Override) -> OverrideInForce {
     OverrideInForce {
         name: of.name.clone(),
         mode: of.mode.into(),
-        end_time: next_whole_second(of.end),
+        end_time: of.end,
     }
 }
 

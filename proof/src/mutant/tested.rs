@@ -269,7 +269,7 @@ mutants! {
         "if deletion <= now && !object.is_kept() {" => "if deletion <= now {",
         "an_override_is_deleted_an_hour_after_its_end_unless_it_is_kept";
     "ended-override-in-force", "says that an override is in force at its end", OVERRIDES,
-        "let is_over = end <= now;" => "let is_over = end < now;",
+        "let is_over = until <= now;" => "let is_over = until < now;",
         "an_override_is_active_from_its_start_to_its_end";
     "backoff-does-not-grow", "tries a failing step again every second", BACKOFF,
         ".saturating_sub(1).min(16)" => ".saturating_sub(1).min(0)",

@@ -3,7 +3,6 @@
 use fivespot_api::scheduled_capacity::{
     CapacityPhase, ScheduledCapacity, ScheduledCapacityStatus,
 };
-use fivespot_api::time::next_whole_second;
 use fivespot_capi::{one_line_within, shortened};
 use jiff::Timestamp;
 
@@ -63,8 +62,7 @@ impl Problem {
     }
 
     pub(super) fn held(name: &str, end: Timestamp) -> Self {
-        let until = next_whole_second(end);
-        let message = format!("ScheduleOverride {name} keeps the values until {until}");
+        let message = format!("ScheduleOverride {name} keeps the values until {end}");
         Self::new(About::Held, "Held", message)
     }
 

@@ -5,7 +5,6 @@ use fivespot_api::rules;
 use fivespot_api::scheduled_capacity::{
     ScheduledCapacity, ScheduledCapacitySpec, ScheduledCapacityStatus,
 };
-use fivespot_api::time::next_whole_second;
 use fivespot_schedule::{Duration, OverrideMode, Schedule, Steps};
 use jiff::Timestamp;
 
@@ -130,7 +129,7 @@ impl Wanted {
 pub(super) fn next_override(facts: &CapacityFacts, now: Timestamp) -> Option<Timestamp> {
     let overrides = facts.schedule.overrides.iter();
     let edges = overrides.flat_map(|of| of.start.into_iter().chain([of.end]));
-    edges.map(next_whole_second).filter(|at| *at > now).min()
+    edges.filter(|at| *at > now).min()
 }
 
 fn schedule(
