@@ -237,6 +237,9 @@ pub struct ScheduledCapacityStatus {
     )]
     #[schemars(range(min = NO_GENERATION))]
     pub observed_generation: Option<i64>,
+    /// The generation of the spec whose values the target was last found or given to have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub applied_generation: Option<i64>,
     /// Conditions, one per type.
     #[serde(
         default,

@@ -78,7 +78,9 @@ pub fn plan_capacity(
         plan: CapacityPlan::default(),
     };
     let problem = case.decide();
-    case.finish(problem.err())
+    report::report(&mut case, problem.err());
+    case.plan.status = case.status;
+    case.plan
 }
 
 impl CapacityPlan {
@@ -118,7 +120,7 @@ impl Case<'_> {
             return Ok(());
         }
         let is_edge = self.status.active != Some(wanted.is_active);
-        let is_edit = self.status.observed_generation != self.object.metadata.generation;
+        let is_edit = self.status.applied_generation != self.object.metadata.generation;
         let spec = target.as_ref().map(|found| &found["spec"]);
         let differs = fields.iter().any(|field| {
             let found = spec.and_then(|spec| field.path.get(spec));
@@ -158,6 +160,7 @@ impl Case<'_> {
             // What is awaited may be there already.
             self.plan.repeats = self.status.handback_deadline.is_some();
         }
+        self.status.applied_generation = self.object.metadata.generation;
         Ok(())
     }
 
@@ -267,12 +270,6 @@ impl Case<'_> {
     fn look_again(&mut self, at: Timestamp) {
         let due = self.plan.requeue_at.map_or(at, |due| due.min(at));
         self.plan.requeue_at = Some(due);
-    }
-
-    fn finish(mut self, problem: Option<Problem>) -> CapacityPlan {
-        report::report(&mut self, problem);
-        self.plan.status = self.status;
-        self.plan
     }
 }
 

@@ -181,6 +181,11 @@ pub const TABLE: &[ReasonRow] = &[
     ReasonRow::well("Waiting", "The target is still in use."),
     ReasonRow::well("Drained", "Nothing uses the target any more."),
     ReasonRow::well(
+        "NotAwaited",
+        "Whether the target is still in use is not awaited: it had the inactive values already, or \
+         nobody asks to wait, as while the kill switch is set.",
+    ),
+    ReasonRow::well(
         "ScheduledMachine",
         "`nodeName` is the Node of a ScheduledMachine: the inactive values are written.",
     ),

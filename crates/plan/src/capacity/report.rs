@@ -139,9 +139,8 @@ pub(super) fn report(case: &mut Case<'_>, problem: Option<Problem>) {
     status.phase = Some(phase);
     status.message = Some(message);
     status.observed_generation = generation;
-    let found = found.into_iter();
-    let found = found.map(|of| of.after(&status.conditions, generation, case.now));
-    status.conditions = found.collect();
+    let after = |of: Found| of.after(&status.conditions, generation, case.now);
+    status.conditions = found.into_iter().map(after).collect();
 }
 
 /// The phase: from what is written, apart from why.
@@ -225,10 +224,10 @@ fn target_resolved(case: &Case<'_>, problem: Option<&Problem>) -> Found {
 }
 
 fn capacity_written(case: &Case<'_>, problem: Option<&Problem>) -> Found {
-    if let Some(problem) = problem {
-        let Problem {
-            reason, message, ..
-        } = problem.clone();
+    if let Some(Problem {
+        reason, message, ..
+    }) = problem.cloned()
+    {
         return Found::new(CAPACITY_WRITTEN, false, reason, message);
     }
     let reason = match case.status.active {
@@ -242,8 +241,10 @@ fn capacity_written(case: &Case<'_>, problem: Option<&Problem>) -> Found {
 
 fn handback(case: &Case<'_>) -> Option<Found> {
     case.object.spec.handback.as_ref()?;
+    let is_drained = case.status.observed_drained_value == Some(0);
     let found = match (case.status.active, case.status.handback_deadline) {
-        (Some(false), None) => ("Drained", true),
+        (Some(false), None) if is_drained => ("Drained", true),
+        (Some(false), None) => ("NotAwaited", false),
         (Some(false), Some(deadline)) if deadline <= case.now => {
             ("HandbackTimedOut", false)
         }
@@ -314,6 +315,7 @@ pub fn write_failed(
     }
     status.phase = Some(CapacityPhase::Error);
     status.message = Some(message);
+    status.observed_generation = generation;
     status
 }
 

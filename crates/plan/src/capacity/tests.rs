@@ -453,6 +453,7 @@ proptest! {
         let mut now = at(BEFORE);
         let (mut held, mut unread, mut paused) = (false, false, false);
         let mut wrote: Vec<Wrote> = Vec::new();
+        let mut is_unapplied = true;
         for change in changes {
             let generation = object.metadata.generation.unwrap();
             let mut edit = false;
@@ -502,6 +503,7 @@ proptest! {
                 }
             }
             object.metadata.generation = Some(generation + i64::from(edit));
+            is_unapplied |= edit;
             world.rival = None;
             let mut plan = plan_capacity(&object, &world, now);
             prop_assert_eq!(&plan, &plan_capacity(&object, &world, now));
@@ -539,7 +541,7 @@ proptest! {
                 prop_assert!(recent < 3, "{recent} before {write:?}");
                 if before.contested_by.is_some() {
                     let is_new = before.active != Some(is_active)
-                        || before.observed_generation != object.metadata.generation;
+                        || is_unapplied;
                     prop_assert!(is_new);
                 }
                 wrote.push(write);
@@ -559,8 +561,52 @@ proptest! {
                 prop_assert_eq!(status.active, Some(true));
             }
             object.status = Some(status);
+            is_unapplied &= paused || !is_off && (held || unread);
         }
     }
+}
+
+/// Nothing is written until the override ends, and the generation is observed all the same.
+#[test]
+fn an_edit_of_a_template_under_hold_is_applied_when_it_ends() {
+    let mut object = templated();
+    let mut own = deployment(3, 3);
+    own["metadata"]["ownerReferences"] = json!([{"controller": true, "uid": "u-1"}]);
+    let mut world = facts(own);
+    step(&mut object, &world, OPEN);
+    assert_eq!(step(&mut object, &world, OPEN).write, None);
+    world.schedule.overrides = vec![hold()];
+    object.spec.template.as_mut().unwrap()["paused"] = json!(false);
+    object.metadata.generation = Some(2);
+    assert_eq!(step(&mut object, &world, OPEN).write, None);
+    assert_eq!(object.status.as_ref().unwrap().observed_generation, Some(2));
+    world.schedule.overrides = Vec::new();
+    let Some(CapacityWrite::Apply(applied)) = step(&mut object, &world, OPEN).write
+    else {
+        panic!("{:?}", object.status);
+    };
+    assert_eq!(applied["spec"], json!({"paused": false, "replicas": 3}));
+    assert_eq!(step(&mut object, &world, OPEN).write, None);
+}
+
+#[test]
+fn what_was_not_awaited_is_not_said_to_be_drained() {
+    let mut object = awaiting();
+    step(&mut object, &facts(deployment(3, 3)), OPEN);
+    object.spec.kill_switch = true;
+    step(&mut object, &facts(deployment(3, 3)), OPEN);
+    assert_eq!(
+        condition(&object, "HandbackComplete"),
+        ("False".to_owned(), "NotAwaited".to_owned())
+    );
+}
+
+#[test]
+fn a_refusal_is_about_the_spec_that_was_refused() {
+    let object = plain();
+    let status = capacity_write_failed(&object, "WriteForbidden", "no", at(OPEN));
+    assert_eq!(status.observed_generation, Some(1));
+    assert_eq!(status.applied_generation, None);
 }
 
 #[test]

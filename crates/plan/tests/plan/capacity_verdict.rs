@@ -170,7 +170,7 @@ fn a_field_that_another_client_writes_is_named_also_while_it_has_its_value() {
     contested["status"] = json!({
         "phase": "Active", "active": true, "contestedBy": "argocd-controller",
         "recentWrites": ["2026-03-06T11:55:00Z", "2026-03-06T11:56:00Z", "2026-03-06T11:57:00Z"],
-        "observedGeneration": 1,
+        "observedGeneration": 1, "appliedGeneration": 1,
     });
     let found = judged(&reconciled(contested, &with_target(deployment(|_| {}))));
     assert_eq!(found.state, State::Serving);
