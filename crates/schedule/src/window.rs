@@ -110,10 +110,11 @@ impl NamedWindow {
     /// The start and the end of the window that starts on a day. `None` if it does not start on
     /// that day, or if the clocks skip all of it.
     fn on(&self, clock: &mut Clock<'_>, day: i64) -> Option<(i64, i64)> {
-        clock.count(1);
+        // Nothing beside what a day costs on which it starts, and there is one in seven.
         if self.days.is_some_and(|days| !days.contains(weekday(day))) {
             return None;
         }
+        clock.count(1);
         let start = clock.first_reaching(day * DAY + self.start)?;
         let end = match self.end {
             End::Local(end) => clock.last_before(day * DAY + end)?,

@@ -236,3 +236,51 @@ fn a_cron_that_fires_on_each_day_costs_as_much_however_it_says_so() {
         assert_eq!(taken(listed), starred, "{listed}");
     }
 }
+
+/// Open without an end: each weekend by one of sixteen windows, each working week by an exception.
+fn weekends_and_listed_weeks() -> Schedule {
+    let names: Vec<_> = (0..16).map(|n| format!("w{n}")).collect();
+    let texts: Vec<_> = names
+        .iter()
+        .map(|name| WindowText {
+            name,
+            days: if *name == "w0" {
+                &["sat"]
+            } else {
+                &["mon-sun"]
+            },
+            start: "00:00",
+            end: None,
+            duration: Some(if *name == "w0" { "48h" } else { "1m" }),
+        })
+        .collect();
+    let monday: jiff::civil::Date = "2026-11-23".parse().unwrap();
+    let weeks = (0..400_i64).map(|week| DateEntry::Range {
+        first: monday + (7 * week).days(),
+        last: monday + (7 * week + 4).days(),
+    });
+    let exception = Exception {
+        name: "weeks".to_owned(),
+        action: ExceptionAction::Run,
+        dates: weeks.collect(),
+    };
+    let weekends = Schedule::windows(&texts, "UTC").unwrap();
+    weekends.with_exceptions(vec![exception])
+}
+
+#[test]
+fn windows_and_listed_weeks_that_continue_each_other_are_searched_within_the_steps() {
+    let schedule = weekends_and_listed_weeks();
+    let steps = Steps::at_most(MAX_STEPS / 2);
+    let need = schedule.needed(instant(NOW), &steps);
+    assert!(need.is_needed(), "{need:?}");
+    let one_search = 2_000;
+    assert!(
+        steps.taken() <= MAX_STEPS / 2 + one_search,
+        "{}",
+        steps.taken()
+    );
+    let steps = Steps::at_most(0);
+    schedule.at_within(instant(NOW), &steps);
+    assert!(steps.taken() <= MAX_STEPS, "{}", steps.taken());
+}

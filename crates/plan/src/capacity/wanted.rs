@@ -78,12 +78,11 @@ impl Wanted {
         if let Some(unknown) = &facts.schedule.unknown {
             return Err(Problem::unread(unknown, "the inputs of the schedule"));
         }
-        let steps = Steps::at_most(MAX_STEPS);
         let followed = match Followed::of(&spec.schedule, &facts.schedule) {
             None => None,
             Some(followed) => {
                 let own = followed.schedule.as_ref().map_err(Problem::unresolved)?;
-                Some(followed.published(own.at_within(now, &steps)))
+                Some(followed.published(own.at(now)))
             }
         };
         let schedule = schedule(spec, facts)?;
@@ -93,7 +92,7 @@ impl Wanted {
         {
             return Err(Problem::held(&held.name, held.end));
         }
-        let need = schedule.needed(now, &steps);
+        let need = schedule.needed(now, &Steps::at_most(MAX_STEPS));
         let ends = [need.until(), need.known_until(), next_override(facts, now)];
         Ok(Self {
             is_active: need.is_needed(),

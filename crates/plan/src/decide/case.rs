@@ -62,8 +62,9 @@ impl<'a> CaseInputs<'a> {
             observed: self.observed,
             memory,
             owned: &self.owned,
-            window: schedule.map(|schedule| schedule.at_within(now, steps)),
+            // First, because the state is exact whatever it costs: without steps nothing is needed.
             need: delayed(&self.desired, &self.owned).map(|it| it.needed(now, steps)),
+            window: schedule.map(|schedule| schedule.at_within(now, steps)),
             steps,
             now,
         }

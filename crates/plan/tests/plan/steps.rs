@@ -1,13 +1,13 @@
 //! What one plan costs, in steps of the evaluation of its schedule, for the objects that cost
 //! most.
 
-use fivespot_api::{EndPolicy, ExceptionAction, ScheduleException, ScheduleSpec};
+use fivespot_api::{EndPolicy, ExceptionAction, Phase, ScheduleException, ScheduleSpec};
 use fivespot_capi::Contract;
 use fivespot_plan::{MAX_STEPS, Memory, Plan, plan_within};
 use fivespot_schedule::{DateEntry, Dates, Override, OverrideMode, Steps};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-use crate::simulation::{Simulation, at};
+use crate::simulation::{Simulation, at, in_service};
 
 const NOW: &str = "2026-11-26T09:00:30Z";
 
@@ -173,6 +173,38 @@ fn no_schedule_costs_a_plan_more_than_its_steps() {
         most >= MAX_STEPS / 2,
         "{most}: the objects are too cheap to tell"
     );
+}
+
+/// Each weekend is open by the windows and each working week by a calendar, so that the search for
+/// the end of what is open goes through all of them.
+#[test]
+fn a_machine_stays_whose_schedule_has_an_end_too_far_for_the_steps() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    let weekend = |n: i32| fivespot_api::ScheduleWindow {
+        name: format!("w{n}"),
+        days: vec!["sat".to_owned()],
+        start: "00:00".to_owned(),
+        duration: Some("48h".to_owned()),
+        ..fivespot_api::ScheduleWindow::default()
+    };
+    simulation.edit(|sm| {
+        sm.spec.schedule = ScheduleSpec {
+            windows: Some((0..16).map(weekend).collect()),
+            timezone: "UTC".to_owned(),
+            ..ScheduleSpec::default()
+        };
+    });
+    let monday: jiff::civil::Date = "2026-03-02".parse().unwrap();
+    let weeks = (0..400_i64).map(|week| DateEntry::Range {
+        first: monday + (7 * week).days(),
+        last: monday + (7 * week + 4).days(),
+    });
+    with_calendars(&mut simulation, &weeks.collect(), |_| ExceptionAction::Run);
+    simulation.settle(&mut memory);
+    let status = simulation.status();
+    assert_eq!(status.phase, Some(Phase::Active), "{:?}", status.message);
+    assert!(status.in_schedule);
 }
 
 /// A status that was last written more than a year ago.
