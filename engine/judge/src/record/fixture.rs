@@ -34,7 +34,7 @@ pub fn write(path: &Path, answers: &[Value]) -> Result<(), BoxError> {
 /// Reads the recorded responses. `None` if there is no recording.
 ///
 /// # Errors
-/// The file does not have the format of [`write`].
+/// The file does not have the format of [`write()`].
 pub fn read(path: &Path) -> Result<Option<Vec<Value>>, BoxError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
