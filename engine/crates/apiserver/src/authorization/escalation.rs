@@ -13,7 +13,7 @@ use crate::call::Call;
 use crate::kind::Write;
 use crate::meta;
 use crate::route::Target;
-use crate::status::Status;
+use crate::status::{Reason, Status};
 use crate::user::{MASTERS, User};
 
 /// Rejects a role, or a binding of a role, that would grant more than the writer has; the
@@ -21,7 +21,7 @@ use crate::user::{MASTERS, User};
 ///
 /// # Errors
 /// 403 that lists the permissions that the writer does not have, 404 for a role that is
-/// missing.
+/// missing, 500 for a role of another kind.
 pub(crate) fn check_escalation(
     rules: &RuleIndex,
     call: &Call,
@@ -102,10 +102,9 @@ impl EscalationCheck<'_> {
 
     fn binding(&self, binding: &Value) -> Result<(), Status> {
         let role = RoleRef::read(binding);
-        let resource = match role.kind.as_str() {
-            "ClusterRole" => "clusterroles",
-            _ => "roles",
-        };
+        // Kubernetes validates the binding after this, and has no status for the error.
+        let unsupported = |why| Status::new(500, Reason::Unknown, why);
+        let resource = role.resource().map_err(unsupported)?;
         let group = binding["roleRef"]["apiGroup"].as_str().unwrap_or(GROUP);
         let bind = Action {
             verb: "bind".to_owned(),

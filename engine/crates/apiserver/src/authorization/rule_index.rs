@@ -60,6 +60,18 @@ impl RoleRef {
             name: text("name"),
         }
     }
+
+    /// The resource of the role.
+    ///
+    /// # Errors
+    /// The message for a kind that is not one of roles.
+    pub(super) fn resource(&self) -> Result<&'static str, String> {
+        match self.kind.as_str() {
+            "Role" => Ok("roles"),
+            "ClusterRole" => Ok("clusterroles"),
+            other => Err(format!("unsupported role reference kind: {other:?}")),
+        }
+    }
 }
 
 impl Subject {
@@ -121,16 +133,15 @@ impl RuleIndex {
     /// The rules of the role that a binding in `namespace` refers to.
     ///
     /// # Errors
-    /// The message for a role that is missing.
+    /// The message for a role that is missing, or is of another kind.
     pub(crate) fn rules(
         &self,
         role: &RoleRef,
         namespace: &str,
     ) -> Result<Vec<Arc<Rule>>, String> {
-        let (scope, word) = match role.kind.as_str() {
-            "Role" => (namespace, "role"),
-            "ClusterRole" => ("", "clusterrole"),
-            other => return Err(format!("unsupported role reference kind: {other:?}")),
+        let (scope, word) = match role.resource()? {
+            "roles" => (namespace, "role"),
+            _ => ("", "clusterrole"),
         };
         let found = self.roles.get(&Key::new(scope, &role.name));
         found
