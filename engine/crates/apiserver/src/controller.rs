@@ -6,7 +6,7 @@
 
 mod cluster_role_aggregation;
 mod definition;
-pub(crate) mod disruption;
+mod disruption;
 mod event_expiry;
 mod garbage_collector;
 mod namespace;

@@ -56,6 +56,7 @@ pub mod credentials;
 mod decode;
 mod definition;
 pub mod discovery;
+mod disruption_budget;
 mod document;
 mod empty;
 mod expiry;

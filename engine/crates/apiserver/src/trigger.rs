@@ -1,7 +1,7 @@
 //! What follows from a write: what applies at once, and the work that it requires of the controllers.
 
 mod cluster_role_aggregation;
-pub(crate) mod disruption;
+mod disruption;
 mod event_expiry;
 mod garbage_collector;
 pub(crate) mod namespace;

@@ -1,8 +1,9 @@
 //! The writes after which the pods of disruption budgets are counted.
 
+use crate::disruption_budget::budgets;
 use crate::selector::matches_label_selector;
 use crate::state::State;
-use crate::store::{Change, Key, Object, Range};
+use crate::store::{Change, Key, Object};
 use crate::work_queue::WorkItem;
 
 /// Enqueues a budget that is written, and the budgets whose selectors match a written pod before or
@@ -24,17 +25,4 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
             state.queue.add(WorkItem::Budget(key));
         }
     }
-}
-
-/// The budgets of a namespace.
-pub(crate) fn budgets<'a>(
-    state: &'a State,
-    namespace: &str,
-) -> impl Iterator<Item = (&'a Key, &'a Object)> + use<'a> {
-    let range = Range {
-        namespace: Some(namespace),
-        after: None,
-    };
-    let found = state.store.list(state.buckets.budgets, &range, None);
-    found.into_iter().flatten()
 }

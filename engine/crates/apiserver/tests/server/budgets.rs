@@ -367,6 +367,24 @@ async fn a_failed_eviction_stops_counting_after_two_minutes() {
 }
 
 #[tokio::test]
+async fn a_budget_that_a_trial_of_an_eviction_finds_out_of_date_is_counted_again() {
+    let server = two_pods().await;
+    let stale = json!({"metadata": {"name": "a"},
+        "deleteOptions": {"preconditions": {"uid": "of-an-earlier-a"}}});
+    let eviction = format!("{PODS}/a/eviction");
+    assert_eq!(send_json(&server, "POST", &eviction, stale).await.0, 409);
+    assert!(status(&server).await["disruptedPods"]["a"].is_string());
+    let later = server.clock().now() + SignedDuration::from_mins(2);
+    server.clock().advance_to(later).await;
+    let trial = json!({"metadata": {"name": "b"}, "deleteOptions": {"dryRun": ["All"]}});
+    let eviction = format!("{PODS}/b/eviction");
+    assert_eq!(send_json(&server, "POST", &eviction, trial).await.0, 201);
+    let seen = status(&server).await;
+    assert!(seen["disruptedPods"].is_null(), "{seen}");
+    assert_eq!(seen["disruptionsAllowed"], 1);
+}
+
+#[tokio::test]
 async fn a_budget_without_a_bound_allows_no_disruption() {
     let server = server();
     let client = server.client();

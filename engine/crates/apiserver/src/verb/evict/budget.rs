@@ -1,17 +1,16 @@
 //! The use of a pod's PodDisruptionBudget by an eviction
 //! (pkg/registry/core/pod/storage/eviction.go).
 
-use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::condition::is_ready;
-use crate::controller::disruption::{self, is_recent};
+use crate::disruption_budget::{budgets, is_stale, status_of};
 use crate::meta;
 use crate::selector::matches_label_selector;
 use crate::state::State;
 use crate::status::{Cause, Details, Reason, Status};
 use crate::store::{Key, Object};
-use crate::trigger::disruption::budgets;
+use crate::work_queue::WorkItem;
 
 /// Whether a pod's eviction needs no budget: the pod is not running, or is being deleted.
 pub(super) fn may_ignore(pod: &Value) -> bool {
@@ -72,25 +71,26 @@ pub(super) fn check_and_decrement(
     if rehearsal {
         return Ok(());
     }
-    record_disruption(state, &budget, pod);
+    record_disruption(state, budget, pod);
     Ok(())
 }
 
-/// The current state of a budget; it is reconciled first if it is stale.
-fn current(state: &mut State, key: &Key) -> Option<Object> {
-    let bucket = state.buckets.budgets;
-    let now = state.clock.now();
-    if state.get(bucket, key).is_some_and(|it| is_stale(it, now)) {
-        disruption::reconcile(state, key);
+/// A budget with its current status. If the stored one is stale, the controller is told so.
+fn current(state: &mut State, key: &Key) -> Option<Value> {
+    let stored = state.get(state.buckets.budgets, key)?;
+    let mut budget = Value::clone(stored);
+    if is_stale(&budget, state.clock.now()) {
+        let status = status_of(state, &budget);
+        meta::fields(&mut budget).insert("status".to_owned(), status);
+        state.queue.add(WorkItem::Budget(key.clone()));
     }
-    state.get(bucket, key).cloned()
+    Some(budget)
 }
 
 /// Records the eviction of a pod in its budget.
-fn record_disruption(state: &mut State, budget: &Object, pod: &Value) {
+fn record_disruption(state: &mut State, mut budget: Value, pod: &Value) {
     let remaining = budget["status"]["disruptionsAllowed"].as_i64();
     let remaining = remaining.unwrap_or_default() - 1;
-    let mut budget = Value::clone(budget);
     let now = state.now();
     let status = meta::field(meta::fields(&mut budget), "status");
     status.insert("disruptionsAllowed".to_owned(), remaining.into());
@@ -107,12 +107,4 @@ fn refused(why: String, retry_after_seconds: u32) -> Status {
         retry_after_seconds,
         ..Details::default()
     })
-}
-
-/// Whether a budget still counts disruptions of pods that should be gone. Such a budget is
-/// only reconciled on demand, because a timer would keep an idle server busy.
-fn is_stale(budget: &Value, now: Timestamp) -> bool {
-    let disrupted = budget["status"]["disruptedPods"].as_object();
-    let mut disrupted = disrupted.into_iter().flatten();
-    disrupted.any(|(_, since)| !is_recent(since, now))
 }
