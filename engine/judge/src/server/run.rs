@@ -207,6 +207,11 @@ impl Server {
             let path = format!("{}/{}", case.collection(), escaped(name));
             let now = format!("{path}?gracePeriodSeconds=0");
             let raw = self.send(&by_cleaner(plain("DELETE", &now, None))).await?;
+            if let Some(body) = finalized(&raw.body) {
+                let finalize = format!("{path}/finalize");
+                let request = plain("PUT", &finalize, Some(body));
+                self.send(&by_cleaner(request)).await?;
+            }
             let finalizers = &raw.body["metadata"]["finalizers"];
             if raw.code == 404 || finalizers.is_null() {
                 continue;
@@ -275,6 +280,20 @@ impl Server {
     }
 }
 
+/// A namespace whose deletion waits for no more than the removal of its content. `None` if it
+/// already does, and for other objects.
+fn finalized(object: &Value) -> Option<Value> {
+    const OF_CONTENT: &str = "kubernetes";
+    let finalizers = object["spec"]["finalizers"].as_array()?;
+    let (content, others): (Vec<_>, Vec<_>) =
+        finalizers.iter().partition(|it| **it == OF_CONTENT);
+    if others.is_empty() {
+        return None;
+    }
+    Some(json!({"metadata": {"name": object["metadata"]["name"]},
+        "spec": {"finalizers": content}}))
+}
+
 /// Masks the random suffix of the volume with a pod's token, also in a quoted pod.
 fn mask_token_volumes(value: &mut Value) {
     const PREFIX: &str = "kube-api-access-";
@@ -325,6 +344,20 @@ fn plain(method: &'static str, path: &str, body: Option<Value>) -> Request {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_namespace_that_is_cleared_waits_for_its_content_alone() {
+        let with = |finalizers: Value| {
+            finalized(&json!({"metadata": {"name": "a"},
+                "spec": {"finalizers": finalizers}}))
+        };
+        let body = with(json!(["kubernetes", "a/b"])).expect("another finalizer");
+        assert_eq!(body["spec"]["finalizers"], json!(["kubernetes"]));
+        let body = with(json!(["a/b"])).expect("another finalizer");
+        assert_eq!(body["spec"]["finalizers"], json!([]));
+        assert_eq!(with(json!(["kubernetes"])), None);
+        assert_eq!(finalized(&json!({"metadata": {"name": "a"}})), None);
+    }
 
     #[test]
     fn a_name_is_one_step_of_a_path() {
