@@ -16,7 +16,7 @@ pub(super) const MAX_PARTS: u64 = 32;
 /// The maximum number of alternatives of a request.
 const MAX_ALTERNATIVES: u64 = 8;
 /// The maximum length of the parameters of a driver in bytes.
-const MAX_PARAMETERS: usize = 10 * 1024;
+const MAX_OBJECT: usize = 10 * 1024;
 /// The maximum length of a pool's name in characters.
 const MAX_POOL_NAME: usize = 253;
 /// The maximum length of the name of an attribute in characters.
@@ -184,16 +184,19 @@ pub(super) fn configuration(config: &Field<'_>, errors: &mut Errors) {
         return;
     }
     driver_name(&opaque.child("driver"), errors);
-    let parameters = opaque.child("parameters");
-    if !parameters.is_set() {
-        errors.push(parameters.required(""));
-    } else if parameters.value.to_string().len() > MAX_PARAMETERS {
-        let most = MAX_PARAMETERS as u64;
-        errors.push(FieldError::too_long(&parameters.path, most));
-    } else if !parameters.value.is_object() {
-        let (path, value) = (&parameters.path, "<value omitted>".into());
+    object(&opaque.child("parameters"), errors);
+}
+
+/// Validates an object whose fields only the driver knows.
+pub(super) fn object(field: &Field<'_>, errors: &mut Errors) {
+    if !field.is_set() {
+        errors.push(field.required(""));
+    } else if field.value.to_string().len() > MAX_OBJECT {
+        errors.push(FieldError::too_long(&field.path, MAX_OBJECT as u64));
+    } else if !field.value.is_object() {
         let why = "must be a valid JSON object";
-        errors.push(FieldError::invalid(path, value, why));
+        let value = "<value omitted>".into();
+        errors.push(FieldError::invalid(&field.path, value, why));
     }
 }
 

@@ -27,6 +27,11 @@ pub(super) fn invalid(field: &Field<'_>, shown: &str, why: &str) -> FieldError {
     field.at(field.path.clone()).invalid(detail).without_value()
 }
 
+/// The `duplicate` error of a struct that is shown as this string.
+pub(super) fn duplicate(field: &Field<'_>, shown: &str) -> FieldError {
+    field.duplicate().without_value().because(shown.to_owned())
+}
+
 /// The `invalid` error of the field of that name of an object of a definition.
 pub(super) fn invalid_field(
     field: &Field<'_>,

@@ -7,6 +7,7 @@ use kubemu_admission::{FieldError, name};
 use serde_json::{Value, json};
 
 use super::field::{Errors, Field};
+use super::pod_spec::default::part;
 use super::{
     BuiltinKind, FieldSelector, Write, column, go_struct, items, resource_name, rule,
     text,
@@ -163,10 +164,15 @@ fn node_roles(object: &Value) -> String {
 
 /// Defaults `podCIDR` and `podCIDRs` from each other, and `allocatable` from the capacity.
 fn default(object: &mut Value) {
-    if let Some(Value::Object(status)) = meta::fields(object).get_mut("status")
-        && let Some(capacity) = status.get("capacity").cloned()
-    {
-        status.entry("allocatable").or_insert(capacity);
+    if let Some(Value::Object(status)) = meta::fields(object).get_mut("status") {
+        if let Some(capacity) = status.get("capacity").cloned() {
+            status.entry("allocatable").or_insert(capacity);
+        }
+        for list in ["capacity", "allocatable"] {
+            if let Some(amounts) = part(status, list) {
+                resource_name::canonical(amounts);
+            }
+        }
     }
     let spec = meta::field(meta::fields(object), "spec");
     let first = spec.get("podCIDRs").and_then(|all| all.get(0)).cloned();

@@ -1,5 +1,7 @@
 //! ResourceClaims: requests for devices. The scheduler allocates them.
 
+mod device_status;
+
 use jiff::Timestamp;
 use kubemu_admission::FieldError;
 use serde_json::{Value, json};
@@ -50,6 +52,10 @@ impl BuiltinKind for ResourceClaim {
 
     fn prepare_create(&self, object: &mut Value) {
         workload::begin(object, json!({}));
+    }
+
+    fn prepare_subresource(&self, _: &str, object: &mut Value, old: &Value, _: &str) {
+        device_status::drop_deallocated(object, old);
     }
 
     fn status_metadata(&self) -> StatusMetadata {
@@ -113,9 +119,7 @@ fn status(object: &Value, old: &Value, errors: &mut Errors) {
         }
     });
     let allocation = status.child("allocation");
-    for reported in status.child("devices").items() {
-        device_status(&reported, &allocation, errors);
-    }
+    device_status::devices(&status.child("devices"), allocation.value, errors);
     if consumers.len() > 0 && !allocation.is_set() {
         let why = "may not be specified when `allocated` is not set";
         errors.push(consumers.forbidden(why));
@@ -164,17 +168,4 @@ fn place(device: &Field<'_>, errors: &mut Errors) {
     driver_name(&device.child("driver"), errors);
     device::pool_name(&device.child("pool"), errors);
     rule::dns_label(&device.child("device"), errors);
-}
-
-fn device_status(reported: &Field<'_>, allocation: &Field<'_>, errors: &mut Errors) {
-    place(reported, errors);
-    let same = |it: &Field<'_>| {
-        let fields = ["driver", "pool", "device", "shareID"];
-        fields.iter().all(|at| it.value[at] == reported.value[at])
-    };
-    let results = allocation.child("devices.results");
-    if !results.items().any(|it| same(&it)) {
-        errors.push(reported.invalid("must be an allocated device in the claim"));
-    }
-    rule::conditions(&reported.child("conditions"), errors);
 }

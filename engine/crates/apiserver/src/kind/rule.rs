@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::field::{Errors, Field};
 
 pub(super) use address::{
-    address, canonical_address, canonical_network, network, reachable,
+    address, canonical_address, canonical_network, interface_address, network, reachable,
 };
 pub(super) use condition::conditions;
 pub(super) use selector::{is_readable, labels, matches_template, mismatch, selector};

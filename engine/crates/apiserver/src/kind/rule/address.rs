@@ -76,6 +76,17 @@ pub(in crate::kind) struct Network {
 }
 
 impl Network {
+    /// Parses an address, a slash and a length, whose numbers may have leading zeros
+    /// (`ParseCIDRSloppy`).
+    fn parse(text: &str) -> Option<Self> {
+        let (address, prefix) = text.split_once('/')?;
+        let address = lenient(address)?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let is_number = prefix.bytes().all(|it| it.is_ascii_digit());
+        let prefix = prefix.parse().ok().filter(|it| is_number && *it <= most)?;
+        Some(Self { address, prefix })
+    }
+
     /// Whether the network contains an address.
     pub(in crate::kind) fn contains(&self, address: IpAddr) -> bool {
         self.address.is_ipv4() == address.is_ipv4()
@@ -88,14 +99,7 @@ pub(in crate::kind) fn network(
     field: &Field<'_>,
     errors: &mut Errors,
 ) -> Option<Network> {
-    let found = field.text().split_once('/').and_then(|(address, prefix)| {
-        let address = lenient(address)?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let is_number = prefix.bytes().all(|it| it.is_ascii_digit());
-        let prefix = prefix.parse().ok().filter(|it| is_number && *it <= most)?;
-        Some((address, prefix))
-    });
-    let Some((address, prefix)) = found else {
+    let Some(Network { address, prefix }) = Network::parse(field.text()) else {
         let why = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
         errors.push(field.invalid_text(why));
         return None;
@@ -122,6 +126,27 @@ pub(in crate::kind) fn canonical_network(
         errors.push(field.invalid(format!("must be in canonical form (\"{text}\")")));
     }
     Some(found)
+}
+
+/// Validates an address with the length of its network's prefix, which is written as Go prints it
+/// (`IsValidInterfaceAddress`).
+pub(in crate::kind) fn interface_address(field: &Field<'_>, errors: &mut Errors) {
+    let Some(Network { address, prefix }) = Network::parse(field.text()) else {
+        let why =
+            "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        errors.push(field.invalid_text(why));
+        return;
+    };
+    let canonical = match address {
+        IpAddr::V6(it) if let Some(mapped) = it.to_ipv4_mapped() => {
+            format!("{mapped}/{}", prefix.saturating_sub(128 - 32))
+        }
+        _ => format!("{address}/{prefix}"),
+    };
+    if canonical != field.text() {
+        errors
+            .push(field.invalid(format!("must be in canonical form (\"{canonical}\")")));
+    }
 }
 
 /// Parses an address whose numbers may have leading zeros (`ParseIPSloppy`).
