@@ -6,7 +6,7 @@ use indexmap::IndexSet;
 use kubemu_admission::FieldError;
 use serde_json::{Map, Value, json};
 
-use crate::resource::Resource;
+use crate::resource::{GroupResource, Resource};
 
 /// The reason why a request failed, sent as a `v1` `Status` object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -201,16 +201,18 @@ impl Status {
         Self::new(409, Reason::Conflict, message).about(resource, name)
     }
 
-    /// 409 as [`Status::conflict`], with the kind in place of the resource: Kubernetes returns
-    /// this form if the storage checks preconditions.
+    /// 409 as [`Status::conflict`], with the kind and the group in which it is stored in place of the
+    /// resource: Kubernetes returns this form if the storage checks preconditions.
     pub fn conflict_of_kind(resource: &Resource, name: &str, why: &str) -> Self {
-        let kind = resource.qualified_kind();
+        let group = &resource.storage.group;
+        let kind = GroupResource::new(group, &resource.kind);
         let message =
             format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
         let mut conflict =
             Self::new(409, Reason::Conflict, message).about(resource, name);
         if let Some(details) = &mut conflict.details {
             details.kind.clone_from(&resource.kind);
+            details.group.clone_from(group);
         }
         conflict
     }

@@ -139,11 +139,11 @@ impl fmt::Display for Element {
             Self::Key(fields) => {
                 let fields: Vec<_> = fields
                     .iter()
-                    .map(|(key, value)| format!("{key}={}", value.0))
+                    .map(|(key, value)| format!("{key}={value}"))
                     .collect();
                 write!(f, "[{}]", fields.join(","))
             }
-            Self::Value(value) => write!(f, "[={}]", value.0),
+            Self::Value(value) => write!(f, "[={value}]"),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }
@@ -173,6 +173,29 @@ impl Scalar {
             Value::Array(_) => 3,
             Value::Object(_) => 4,
             Value::Null => 5,
+        }
+    }
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&text(&self.0))
+    }
+}
+
+/// A value in a path (`ToString` in sigs.k8s.io/structured-merge-diff/value).
+fn text(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(text).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, it)| format!("{key}={}", text(it)));
+            fields.collect()
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+            value.to_string()
         }
     }
 }

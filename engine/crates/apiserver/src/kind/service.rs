@@ -67,6 +67,11 @@ impl BuiltinKind for Service {
             status(write.object, &mut errors);
             return errors;
         }
+        // Kubernetes validates them before it allocates one, and anything else after that.
+        validation::cluster_addresses(write.object, &mut errors);
+        if !errors.is_empty() {
+            return errors;
+        }
         if let Some(old) = write.old {
             change::errors(write.object, old, &mut errors);
         }

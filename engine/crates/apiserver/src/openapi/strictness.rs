@@ -192,6 +192,12 @@ fn find_fault(shape: Shape<'_>, value: &Value, search: Search) -> Option<Fault> 
     if shape.name() == Some("Quantity") {
         return quantity_error(value).map(Fault::Text);
     }
+    if let Value::Array(items) = value
+        && shape.format() == Some("byte")
+    {
+        let fault = || items.iter().find_map(|it| byte_fault(shape, it));
+        return (search == Search::All).then(fault).flatten();
+    }
     if let Some(found) = mismatch(shape, value) {
         let misfit = || Fault::Type(Box::new(Misfit::new(shape, found)));
         return (search == Search::All).then(misfit);
@@ -249,11 +255,6 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
         return number_or_text(shape, value);
     };
     let found = match (value, expected) {
-        (Value::Array(items), "string")
-            if shape.format() == Some("byte") && bytes(items).is_some() =>
-        {
-            return None;
-        }
         (Value::Null, _)
         | (Value::Bool(_), "boolean")
         | (Value::String(_), "string")
@@ -272,10 +273,32 @@ fn mismatch(shape: Shape<'_>, value: &Value) -> Option<String> {
     Some(found.to_owned())
 }
 
-/// The bytes of a list of numbers, which Go's decoder also accepts as bytes.
+/// The bytes of a list of numbers, which Go's decoder also accepts as bytes; a null is a zero there.
 pub(crate) fn bytes(items: &[Value]) -> Option<Vec<u8>> {
-    let byte = |it: &Value| it.as_u64().and_then(|it| u8::try_from(it).ok());
     items.iter().map(byte).collect()
+}
+
+fn byte(value: &Value) -> Option<u8> {
+    match value {
+        Value::Null => Some(0),
+        _ => u8::try_from(value.as_u64()?).ok(),
+    }
+}
+
+/// The error of a value in a list of bytes; `shape` is that of the bytes.
+fn byte_fault(shape: Shape<'_>, value: &Value) -> Option<Fault> {
+    if byte(value).is_some() {
+        return None;
+    }
+    let found = match value {
+        Value::Number(number) => format!("number {number}"),
+        other => go_kind(other).to_owned(),
+    };
+    let misfit = Misfit {
+        expected: "uint8".to_owned(),
+        ..Misfit::new(shape, found)
+    };
+    Some(Fault::Type(Box::new(misfit.within_element())))
 }
 
 /// Whether a number fits into the Go type of the format.

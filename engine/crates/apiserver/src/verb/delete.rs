@@ -332,8 +332,9 @@ pub(super) fn check_preconditions(
 ) -> Result<(), Status> {
     let name = meta::name(old);
     let differ = |what: &str, requested: &str, previous: &str, since: &str| {
-        if resource.kind == "Namespace" && !resource.custom {
-            // Namespaces check them before their finalizers.
+        let kind = resource.kind.as_str();
+        if matches!(kind, "Namespace" | "CustomResourceDefinition") && !resource.custom {
+            // These kinds check them before their finalizers.
             let why = format!(
                 "Precondition failed: {what} in precondition: {requested}, {what} in object \
                  meta: {previous}"

@@ -86,7 +86,11 @@ pub(super) fn patch(
 
 /// The error of a patched object whose kind or version cannot be read. A strategic merge patch does
 /// not read them.
-fn unreadable_kind(kind: Kind, resource: &Resource, object: &Value) -> Option<String> {
+pub(super) fn unreadable_kind(
+    kind: Kind,
+    resource: &Resource,
+    object: &Value,
+) -> Option<String> {
     if kind == Kind::Strategic {
         return None;
     }

@@ -160,10 +160,8 @@ fn changed(
     let body = body.map_err(|it| undecodable(form, &it.why))?.value;
     let mut requested = patched(form, &SCALE, current, &body)?;
     let refuse = |why: &str| refused(form, &SCALE, (current, &body), why);
-    if form != Kind::Strategic
-        && let Some(error) = decode::unreadable_kind(&requested)
-    {
-        return Err(refuse(&error.why));
+    if let Some(why) = patch::unreadable_kind(form, &SCALE, &requested) {
+        return Err(refuse(&why));
     }
     if let Some(why) = type_error(form, &SCALE, (current, &body), &mut requested) {
         return Err(refuse(&why));

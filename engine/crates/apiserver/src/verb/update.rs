@@ -72,13 +72,16 @@ pub(super) fn finish(
         return Err(Status::not_found(resource, &target.name));
     };
     let uid = meta::uid(&draft.object);
-    if call.method == Method::PATCH && !uid.is_empty() && uid != meta::uid(&old) {
-        // For a built-in kind two checks report the error.
-        let error = FieldError::invalid("metadata.uid", uid.into(), "field is immutable");
-        let errors = vec![error; if resource.custom { 1 } else { 2 }];
-        return Err(invalid(resource, &target.name, &errors));
+    if call.method == Method::PATCH {
+        if !uid.is_empty() && uid != meta::uid(&old) {
+            // For a built-in kind two checks report the error.
+            let why = "field is immutable";
+            let error = FieldError::invalid("metadata.uid", uid.into(), why);
+            draft.metadata_errors = vec![error; if resource.custom { 1 } else { 2 }];
+        }
+    } else {
+        check_uid(resource, &draft.object, meta::uid(&old))?;
     }
-    check_uid(resource, &draft.object, meta::uid(&old))?;
     let has_version = has_api_version(&draft.object);
     let version = meta::version(&draft.object).to_owned();
     if let Some(kind) = &resource.builtin {

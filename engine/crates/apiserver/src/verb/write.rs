@@ -1,6 +1,7 @@
 //! The common part of create, update and patch: validation, field managers, admission.
 
 use std::collections::{BTreeMap, HashSet};
+use std::mem;
 use std::sync::Arc;
 
 use kubemu_admission::FieldError;
@@ -39,6 +40,8 @@ pub(super) struct Draft {
     pub(super) annotations: BTreeMap<String, String>,
     /// Whether the field managers are recorded already, as for an apply.
     pub(super) managed: bool,
+    /// The errors of metadata that the server has replaced since.
+    pub(super) metadata_errors: Vec<FieldError>,
 }
 
 impl Draft {
@@ -49,6 +52,7 @@ impl Draft {
             warnings: Vec::new(),
             annotations: BTreeMap::new(),
             managed: false,
+            metadata_errors: Vec::new(),
         }
     }
 
@@ -120,6 +124,9 @@ impl Draft {
         } else {
             errors = self.errors_of_kind(state, target);
         }
+        let of_metadata = |it: &&FieldError| it.path.starts_with("metadata.");
+        let place = errors.iter().take_while(of_metadata).count();
+        errors.splice(place..place, mem::take(&mut self.metadata_errors));
         if errors.is_empty() {
             let write = self.write(state, target);
             let found = parameters::errors(state, &call.user, target, &write);

@@ -12,21 +12,24 @@ use crate::meta;
 /// Restores allocated values that an update leaves out.
 pub(super) fn keep_allocated(object: &mut Value, old: &Value) {
     let before = &old["spec"];
-    follow_address(object, before);
-    if !is_external_name(object) && !is_external_name(old) {
+    let has_addresses = !is_external_name(object) && !is_external_name(old);
+    let keep = |object: &mut Value, fields: &[&str]| {
         let spec = meta::field(meta::fields(object), "spec");
-        let value = |spec: &serde_json::Map<String, Value>, name: &str| {
-            spec.get(name).is_some_and(|it| {
+        for field in fields {
+            let is_set = spec.get(*field).is_some_and(|it| {
                 it.as_str().is_some_and(|it| !it.is_empty()) || column::count(it) > 0
-            })
-        };
-        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
-            let same =
-                field == "clusterIP" || spec.get("clusterIP") == before.get("clusterIP");
-            if !value(spec, field) && same && !before[field].is_null() {
-                spec.insert(field.to_owned(), before[field].clone());
+            });
+            if !is_set && !before[*field].is_null() {
+                spec.insert((*field).to_owned(), before[*field].clone());
             }
         }
+    };
+    if has_addresses {
+        keep(object, &["clusterIP", "clusterIPs"]);
+    }
+    follow_address(object, before);
+    if has_addresses && object["spec"]["clusterIP"] == before["clusterIP"] {
+        keep(object, &["ipFamilies", "ipFamilyPolicy"]);
     }
     if has_node_ports(object) && has_node_ports(old) {
         let spec = meta::field(meta::fields(object), "spec");

@@ -32,7 +32,6 @@ pub(super) fn errors(write: &Write<'_>, errors: &mut Errors) {
     }
     rule::labels(&spec.child("selector"), errors);
     affinity(&spec, errors);
-    cluster_addresses(object, &spec, errors);
     external_addresses(&spec, errors);
     let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
     rule::one_of(&spec.child("type"), &known, errors);
@@ -101,10 +100,11 @@ fn affinity(spec: &Field<'_>, errors: &mut Errors) {
 }
 
 /// Validates the cluster IPs and their families (`ValidateServiceClusterIPsRelatedFields`).
-fn cluster_addresses(object: &Value, spec: &Field<'_>, errors: &mut Errors) {
+pub(super) fn cluster_addresses(object: &Value, errors: &mut Errors) {
     if super::is_external_name(object) {
         return;
     }
+    let spec = Field::of(object, "spec");
     let (one, all) = (spec.child("clusterIP"), spec.child("clusterIPs"));
     let first = all.items().next();
     if one.text().is_empty() {
