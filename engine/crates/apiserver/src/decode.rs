@@ -51,10 +51,19 @@ pub(crate) fn check_kind(
         }
         if version.is_empty() {
             let expected = resource.api_version();
-            return Err(Status::bad_request(format!(
-                "the API version in the data () does not match the expected API version \
-                 ({expected})"
-            )));
+            return Err(Status::bad_request(match object.get("apiVersion") {
+                Some(Value::Null) => {
+                    let kind = &resource.kind;
+                    format!(
+                        "{kind} in version \"\" cannot be handled as a {kind}: .apiVersion \
+                         accessor error: <nil> is of the type <nil>, expected string"
+                    )
+                }
+                _ => format!(
+                    "the API version in the data () does not match the expected API \
+                     version ({expected})"
+                ),
+            }));
         }
         check_version(definitions, resource, object)?;
         if let Some(why) = strictness::metadata_error(&object["metadata"]) {

@@ -57,11 +57,11 @@ fn collect_entries(
                     wrong.push(format!("{path}: element {at}: {text}"));
                     return;
                 }
-                Ok(place) if seen.contains(&place) => {
-                    wrong.push(format!("{path}: duplicate entries for key {place}"));
-                }
                 Ok(place) => {
                     inner = format!("{path}{place}");
+                    if seen.contains(&place) {
+                        wrong.push(format!("{path}: duplicate entries for key {place}"));
+                    }
                     seen.insert(place);
                 }
             }

@@ -208,11 +208,11 @@ fn new_errors(object: &Value, errors: &mut Errors) {
     if list.len() < 2 {
         return;
     }
-    if let Some((_, broken)) = networks.iter().zip(list.items()).find(|it| it.0.is_none())
-    {
+    let broken = networks.iter().position(Option::is_none);
+    if let Some((at, broken)) = list.items().enumerate().find(|it| Some(it.0) == broken) {
         let why = format!(
-            "invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR \
-             address: {}",
+            "invalid PodCIDRs. failed to check with dual stack with error:invalid \
+             CIDR[{at}]: <nil> (invalid CIDR address: {})",
             broken.text()
         );
         errors.push(FieldError::internal(list.path.clone(), why));
