@@ -6,7 +6,7 @@ mod documents;
 pub(crate) mod format;
 mod gnostic;
 pub(crate) mod go_text;
-mod go_type;
+pub(crate) mod go_type;
 mod naming;
 pub(crate) mod object_field;
 mod operation;

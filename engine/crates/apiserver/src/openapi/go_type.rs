@@ -68,7 +68,7 @@ fn field(definition: &str, name: &str) -> Option<&'static Field> {
 
 /// The type of a field of a definition, or of the values at that depth of lists and maps in it.
 /// `None` if OpenAPI has its name.
-pub(super) fn named(definition: &str, name: &str, depth: usize) -> Option<&'static str> {
+pub(crate) fn named(definition: &str, name: &str, depth: usize) -> Option<&'static str> {
     let all = field(definition, name)?.named?;
     (0..depth).try_fold(all, |it, _| {
         let element = it.strip_prefix("[]");

@@ -6,11 +6,17 @@ use serde_json::Value;
 
 use crate::json_type;
 use crate::openapi::format;
+use crate::openapi::go_type;
 use crate::openapi::shape::Shape;
 use crate::openapi::strictness::value_error;
 
-/// The error for the first field whose type differs from its schema.
+/// The error for the first field, in Go's order, whose type differs from its schema.
 pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
+    error_of(shape, value, None)
+}
+
+/// The error for a value whose type has that name in Go, if OpenAPI does not have it.
+fn error_of(shape: Shape<'_>, value: &Value, named: Option<&str>) -> Option<String> {
     if !shape.is_known() || value.is_null() {
         return None;
     }
@@ -35,11 +41,21 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
             };
             Some(format!("{prefix}{wrong}"))
         }
-        (Some("object"), Value::Object(fields)) => fields
-            .iter()
-            .find_map(|(key, it)| error(shape.field(key), it)),
+        (Some("object"), Value::Object(fields)) => {
+            let definition = shape.definition().unwrap_or_default();
+            let found = fields.iter().filter_map(|(key, it)| {
+                let named = go_type::named(definition, key, 0);
+                let error = error_of(shape.field(key), it, named)?;
+                let place = go_type::place(definition, key);
+                Some((place.unwrap_or(usize::MAX), error))
+            });
+            found.min_by_key(|it| it.0).map(|it| it.1)
+        }
         (Some("array"), Value::Array(items)) => {
-            items.iter().find_map(|it| error(shape.items(), it))
+            let named = named.and_then(|it| it.strip_prefix("[]"));
+            items
+                .iter()
+                .find_map(|it| error_of(shape.items(), it, named))
         }
         (Some("object"), _) if shape.is_map() => {
             Some(format!("cannot restore map from {}", go_kind(value)))
@@ -50,7 +66,7 @@ pub(crate) fn error(shape: Shape<'_>, value: &Value) -> Option<String> {
         (Some("array"), _) => {
             Some(format!("cannot restore slice from {}", go_kind(value)))
         }
-        (Some(expected), _) => simple(expected, shape.format(), value),
+        (Some(expected), _) => simple((expected, named), shape.format(), value),
         (None, _) => None,
     }
 }
@@ -78,9 +94,13 @@ pub(crate) fn truncate_numbers(shape: Shape<'_>, value: &mut Value) {
     }
 }
 
-/// The error for a value in place of a scalar. Go converts numbers, and would convert an
-/// integer to a character.
-fn simple(expected: &str, format: Option<&str>, value: &Value) -> Option<String> {
+/// The error for a value in place of a scalar of that type and name. Go converts numbers, and would
+/// convert an integer to a character.
+fn simple(
+    (expected, named): (&str, Option<&str>),
+    format: Option<&str>,
+    value: &Value,
+) -> Option<String> {
     let number = value.as_f64();
     let expected = match expected {
         "boolean" => "bool",
@@ -104,6 +124,7 @@ fn simple(expected: &str, format: Option<&str>, value: &Value) -> Option<String>
         number.is_some() && expected != "bool"
     };
     Some(if converts {
+        let expected = named.unwrap_or(expected);
         format!("cannot convert {} to {expected}", go_kind(value))
     } else {
         format!("unrecognized type: {expected}")
