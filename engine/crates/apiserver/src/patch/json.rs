@@ -67,6 +67,23 @@ pub(super) fn apply(object: &Value, operations: &Value) -> Result<Value, Status>
     Ok(document.root)
 }
 
+/// Applies operations that apply once more, except tests, and calls `before` with the value before
+/// each. `None` if one does not apply.
+pub(super) fn replay(
+    object: &Value,
+    operations: &[Value],
+    mut before: impl FnMut(&mut Value, &Value),
+) -> Option<Value> {
+    let mut document = Document::of(object);
+    for operation in operations {
+        before(&mut document.root, operation);
+        if operation["op"] != "test" {
+            document.perform(operation).ok()?;
+        }
+    }
+    Some(document.root)
+}
+
 /// Applies the operations of a policy. The object stays unchanged if a `test` fails.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 use kubemu_admission::FieldError;
 use serde_json::{Map, Value};
 
-use super::Kind;
+use super::{Kind, json};
 use crate::openapi::go_text;
 use crate::openapi::shape::Shape;
 use crate::resource::Resource;
@@ -44,7 +44,7 @@ pub(super) fn text(
         Kind::Merge => Some(merged(shape, patched, (patch, old))),
         Kind::Json => {
             let operations = patch.as_array().map(Vec::as_slice).unwrap_or_default();
-            Some(operated(shape, patched, (operations, "")))
+            operated(shape, old, operations)
         }
     }
 }
@@ -73,56 +73,62 @@ fn merged(shape: Shape<'_>, value: &Value, (patch, old): (&Value, &Value)) -> St
     })
 }
 
-/// The text of a value at a path after the operations of a JSON patch. Kubernetes' library sorts
-/// the keys of the objects on the way to the places of the operations.
-fn operated(
-    shape: Shape<'_>,
-    value: &Value,
-    (operations, at): (&[Value], &str),
-) -> String {
-    // The library reads no other part of an operation than its kind has.
-    let paths = |part: &str, kinds: &[&str]| -> Vec<&str> {
-        let read = operations.iter();
-        let read = read.filter(|it| kinds.iter().any(|kind| it["op"] == *kind));
-        read.filter_map(|it| it.get(part)?.as_str()).collect()
-    };
-    let reached = paths(
-        "path",
-        &["add", "remove", "replace", "move", "copy", "test"],
-    );
-    let taken = paths("from", &["move", "copy"]);
-    let set = paths("path", &["add", "replace", "move", "copy"]);
-    let is_below = |path: &&str| {
-        let below = path.strip_prefix(at);
-        below.is_some_and(|it| it.starts_with('/'))
-    };
-    if !reached.iter().chain(&taken).any(is_below) {
-        return if set.contains(&at) {
-            go_text::plain(value)
-        } else {
-            go_text::json(shape, value)
-        };
-    }
-    let step =
-        |name: &str| format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-    match value {
-        Value::Object(fields) => go_text::in_order(fields, |key, it| {
-            operated(shape.field(key), it, (operations, &step(key)))
-        }),
-        Value::Array(items) => {
-            let end = step("-");
-            let appended = set.iter().filter(|it| **it == end).count();
-            let kept = items.len().saturating_sub(appended);
-            let items = items.iter().enumerate().map(|(index, it)| {
-                if index >= kept {
-                    return go_text::plain(it);
-                }
-                let at = step(&index.to_string());
-                operated(shape.items(), it, (operations, &at))
-            });
-            go_text::list(items)
+/// Marks an object whose fields Kubernetes' library has read.
+const READ: &str = "\0";
+
+/// The text of an object after the operations of a JSON patch. Kubernetes' library sorts the keys of
+/// the objects on the way to the places of the operations, wherever these objects are later.
+/// `None` if an operation does not apply.
+fn operated(shape: Shape<'_>, old: &Value, operations: &[Value]) -> Option<String> {
+    let old: Value = serde_json::from_str(&go_text::json(shape, old)).ok()?;
+    let mut value = json::replay(&old, operations, |value, operation| {
+        let text = |part: &str| operation.get(part).and_then(Value::as_str);
+        let (kind, from) = (text("op"), text("from").unwrap_or_default());
+        if matches!(kind, Some("move" | "copy")) {
+            mark_read(value, from);
         }
-        _ => go_text::plain(value),
+        if kind == Some("copy")
+            && let Some(copied) = value.pointer_mut(from)
+        {
+            sort_read(copied);
+        }
+        mark_read(value, text("path").unwrap_or_default());
+    })?;
+    sort_read(&mut value);
+    Some(go_text::plain(&value))
+}
+
+/// Marks the objects on the way to a place.
+fn mark_read(value: &mut Value, path: &str) {
+    let mut at = value;
+    for step in path.split('/').skip(1) {
+        if let Value::Object(fields) = at {
+            fields.insert(READ.to_owned(), Value::Null);
+        }
+        let name = step.replace("~1", "/").replace("~0", "~");
+        let inner = match at {
+            Value::Object(fields) => fields.get_mut(&name),
+            Value::Array(items) => {
+                name.parse().ok().and_then(|it: usize| items.get_mut(it))
+            }
+            _ => None,
+        };
+        let Some(inner) = inner else { return };
+        at = inner;
+    }
+}
+
+/// Sorts the keys of the marked objects, and removes the marks.
+fn sort_read(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if fields.shift_remove(READ).is_some() {
+                fields.sort_keys();
+            }
+            fields.values_mut().for_each(sort_read);
+        }
+        Value::Array(items) => items.iter_mut().for_each(sort_read),
+        _ => {}
     }
 }
 
