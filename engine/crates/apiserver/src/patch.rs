@@ -11,6 +11,7 @@ use crate::decode;
 use crate::json_type::go_kind;
 use crate::openapi::go_text;
 use crate::openapi::shape::Shape;
+use crate::prune::prune;
 use crate::resource::Resource;
 use crate::status::{Details, Reason, Status};
 
@@ -113,6 +114,26 @@ pub(crate) fn type_error(
     // A strategic merge patch does not check the kind of the object.
     decode::set_type_meta(resource, object);
     wrong
+}
+
+/// Sorts the errors about unknown fields of an object, the result of `patch`, by their places in the
+/// text that Kubernetes decodes. Other errors stay before them.
+pub(crate) fn sort_unknown_fields(
+    kind: Kind,
+    resource: &Resource,
+    (old, patch): (&Value, &Value),
+    errors: &mut [String],
+) {
+    if errors.len() < 2 || resource.custom {
+        return;
+    }
+    let result = patched(kind, resource, old, patch).ok();
+    let text = result.and_then(|it| refusal::text((kind, resource), patch, (old, &it)));
+    let written = text.and_then(|it| serde_json::from_str::<Value>(&it).ok());
+    if let Some(mut written) = written {
+        let sorted = prune(resource, &mut written, &[]);
+        errors.sort_by_key(|error| sorted.iter().position(|it| it == error));
+    }
 }
 
 /// The conversion error if an object that is merged field by field is not of its built-in

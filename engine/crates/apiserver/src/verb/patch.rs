@@ -65,7 +65,7 @@ pub(super) fn patch(
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(prefixed);
     }
-    let found =
+    let mut found: Vec<String> =
         match decode::unknown_in_other_version(&state.definitions, resource, &object) {
             // Such an object is rejected during validation, together with its other errors.
             Some(unknown) => repeated.into_iter().chain(unknown).collect(),
@@ -76,6 +76,7 @@ pub(super) fn patch(
                 repeated.into(),
             ),
         };
+    patch::sort_unknown_fields(kind, resource, (&old, &body.value), &mut found);
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     place::check_place(target, &mut object)?;
