@@ -15,6 +15,7 @@ mod last_applied;
 mod merge;
 mod owned;
 mod prune;
+mod recompared;
 mod record;
 pub(crate) mod scale;
 mod set;
@@ -212,10 +213,15 @@ fn update(
     writer: &Writer<'_>,
 ) {
     let reset = reset_fields(resource, writer.subresource);
-    let change = Comparison::of(old, new, Shape::of(resource));
+    let id = record::Id::new(writer, Operation::Update, resource);
+    let mut change = Comparison::of(old, new, Shape::of(resource));
+    if let Some(path) = recompared::path(resource, (old, new))
+        && !managers.is_only_manager(&id, &path)
+    {
+        change.modified.insert_path(&path);
+    }
     let change = change.without(&reset).without(&MANAGED_FIELDS);
     let set = change.set_values().difference(&UNMANAGED);
-    let id = record::Id::new(writer, Operation::Update, resource);
     let sets_fields = !set.is_empty();
     managers.update(change, (&id, set), resource);
     if sets_fields {

@@ -217,6 +217,12 @@ impl<'v> Managers<'v> {
         }
     }
 
+    /// Whether `id` manages a path, and no other manager does.
+    pub(super) fn is_only_manager(&self, id: &Id, path: &[Element]) -> bool {
+        let owners = self.0.iter().filter(|it| it.1.fields.has_path(path));
+        owners.map(|it| it.0).eq([id])
+    }
+
     pub(super) fn set_of(&self, id: &Id) -> FieldSet {
         let found = self.0.get(id).map(|it| it.fields.set());
         found.map(Cow::into_owned).unwrap_or_default()
