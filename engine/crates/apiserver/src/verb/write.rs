@@ -105,7 +105,7 @@ impl Draft {
     ) -> Result<(), Status> {
         let resource = &target.resource;
         self.check_depth(resource)?;
-        self.check_kind(resource)?;
+        let of_kind = self.kind_errors(resource);
         let mut errors;
         if let Some(definition) = state.definitions.get(&resource.storage)
             && let Some(version) = definition.served(&resource.version)
@@ -127,6 +127,11 @@ impl Draft {
         let of_metadata = |it: &&FieldError| it.path.starts_with("metadata.");
         let place = errors.iter().take_while(of_metadata).count();
         errors.splice(place..place, mem::take(&mut self.metadata_errors));
+        let stated = (!of_kind.is_empty()).then(|| self.stated_resource());
+        if stated.is_some() {
+            errors.retain(|it| !matches!(it.path.as_str(), "kind" | "apiVersion"));
+            errors.splice(..0, of_kind);
+        }
         if errors.is_empty() {
             let write = self.write(state, target);
             let found = parameters::errors(state, &call.user, target, &write);
@@ -145,7 +150,9 @@ impl Draft {
             return Ok(());
         }
         let name = meta::name(&self.object);
-        let mut refused = if resource.custom || resource.group == resource.storage.group {
+        let mut refused = if let Some(stated) = stated {
+            invalid(&stated, name, &errors)
+        } else if resource.custom || resource.group == resource.storage.group {
             invalid(resource, name, &errors)
         } else {
             // For a resource that is served in two groups, the error contains the group that
@@ -213,31 +220,33 @@ impl Draft {
         ))
     }
 
-    /// 422 for a custom object whose kind or version differs from that of the path; the error
-    /// contains the kind of the object.
-    fn check_kind(&self, resource: &Resource) -> Result<(), Status> {
-        let field = |key: &str| self.object[key].as_str().unwrap_or_default();
-        // An empty group is omitted.
-        let version = field("apiVersion");
-        let version = version.strip_prefix('/').unwrap_or(version);
-        let kind = field("kind");
+    /// The errors of a custom object whose kind or version differs from that of the path.
+    fn kind_errors(&self, resource: &Resource) -> Vec<FieldError> {
+        let (version, kind) = self.stated_kind();
         let expected = resource.api_version();
         let comparisons = [
             ("kind", kind, &resource.kind),
             ("apiVersion", version, &expected),
         ];
         let wrong = comparisons.into_iter().filter(|it| it.1 != it.2);
-        let errors: Vec<FieldError> = wrong
-            .map(|(key, found, expected)| {
-                FieldError::invalid(key, found.into(), format!("must be {expected}"))
-            })
-            .collect();
-        if errors.is_empty() {
-            return Ok(());
-        }
+        let error = |(key, found, expected): (&str, &str, &String)| {
+            FieldError::invalid(key, found.into(), format!("must be {expected}"))
+        };
+        wrong.map(error).collect()
+    }
+
+    /// The version and the kind in the object. An empty group is omitted.
+    fn stated_kind(&self) -> (&str, &str) {
+        let field = |key: &str| self.object[key].as_str().unwrap_or_default();
+        let version = field("apiVersion");
+        (version.strip_prefix('/').unwrap_or(version), field("kind"))
+    }
+
+    /// The resource that the errors of an object of another kind name.
+    fn stated_resource(&self) -> Resource {
+        let (version, kind) = self.stated_kind();
         let (group, version) = version.rsplit_once('/').unwrap_or(("", version));
-        let stated = Resource::new(group, version, kind, "");
-        Err(invalid(&stated, meta::name(&self.object), &errors))
+        Resource::new(group, version, kind, "")
     }
 
     fn metadata_errors(&self, target: &Target) -> Vec<FieldError> {
