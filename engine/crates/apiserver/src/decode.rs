@@ -128,6 +128,8 @@ fn check_version(
         return Ok(());
     };
     let version = object["apiVersion"].as_str().unwrap_or_default();
+    // An empty group is omitted.
+    let version = version.strip_prefix('/').unwrap_or(version);
     let expected = resource.api_version();
     let mut refused = Status::bad_request(format!(
         "the API version in the data ({version}) does not match the expected API version \

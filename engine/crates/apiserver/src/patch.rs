@@ -117,7 +117,8 @@ pub(crate) fn type_error(
 }
 
 /// Sorts the errors about unknown fields of an object, the result of `patch`, by their places in the
-/// text that Kubernetes decodes. Other errors stay before them.
+/// text that Kubernetes decodes, or by their own text if it decodes none. Other errors stay before
+/// them.
 pub(crate) fn sort_unknown_fields(
     kind: Kind,
     resource: &Resource,
@@ -125,6 +126,10 @@ pub(crate) fn sort_unknown_fields(
     errors: &mut [String],
 ) {
     if errors.len() < 2 || resource.custom {
+        return;
+    }
+    if kind == Kind::Strategic {
+        errors.sort_by_cached_key(|it| it.starts_with("unknown ").then(|| it.clone()));
         return;
     }
     let result = patched(kind, resource, old, patch).ok();

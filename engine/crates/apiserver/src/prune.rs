@@ -1,4 +1,5 @@
-//! Prunes fields that are not in the schema from objects of built-in kinds.
+//! Makes objects of built-in kinds those that Kubernetes would decode and encode: without fields that
+//! are not in the schema, and with quantities in its form.
 
 use std::collections::HashMap;
 
@@ -6,13 +7,14 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use crate::kind::resource_name::quantity;
 use crate::openapi::shape::Shape;
 use crate::openapi::strictness::bytes;
 use crate::path::Path;
 use crate::resource::Resource;
 use crate::strict::Duplicate;
 
-/// Removes unknown fields and nulls. Returns the strict decoding errors for the unknown fields and
+/// Removes unknown fields and nulls, and writes quantities as Kubernetes does. Returns the strict decoding errors for the unknown fields and
 /// for `duplicates`, in document order. Duplicate keys inside of an unknown field do not count.
 pub(crate) fn prune(
     resource: &Resource,
@@ -63,11 +65,10 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'
         at(schema, value, path, &mut Errors::default());
         return;
     }
-    // Go keeps the text of an opaque struct, with its nulls.
-    if shape.opaque_struct().is_some() && !shape.has_no_fields() {
-        return;
-    }
     match value {
+        // Go keeps the text of an opaque struct, with its nulls.
+        Value::Object(_) if shape.opaque_struct().is_some() && !shape.has_no_fields() => {
+        }
         Value::Array(items) if shape.format() == Some("byte") => {
             let bytes = bytes(items).unwrap_or_default();
             *value = STANDARD.encode(bytes).into();
@@ -100,6 +101,11 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'
                 {
                     *item = zero;
                 }
+            }
+        }
+        Value::Number(_) | Value::String(_) if shape.name() == Some("Quantity") => {
+            if let Some(amount) = quantity(value) {
+                *value = amount.to_string().into();
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

@@ -57,7 +57,7 @@ impl BuiltinKind for IngressClass {
         if let Some(old) = write.old
             && old["spec"]["controller"] != spec["controller"]
         {
-            let value = spec["controller"].clone();
+            let value = text(spec, "controller").into();
             let why = "field is immutable";
             errors.push(FieldError::invalid("spec.controller", value, why));
         }

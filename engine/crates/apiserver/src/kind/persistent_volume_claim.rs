@@ -66,6 +66,8 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 
     fn default(&self, object: &mut Value) {
+        let status = meta::field(meta::fields(object), "status");
+        status.entry("phase").or_insert_with(|| json!("Pending"));
         let spec = meta::field(meta::fields(object), "spec");
         spec.entry("volumeMode")
             .or_insert_with(|| json!("Filesystem"));
@@ -120,7 +122,7 @@ impl BuiltinKind for PersistentVolumeClaim {
                  attribute instead"
             ));
         }
-        found.extend(fractions(&write.object["spec"]["resources"]));
+        found.extend(fractions("spec", &write.object["spec"]));
         found
     }
 
@@ -153,14 +155,14 @@ impl BuiltinKind for PersistentVolumeClaim {
     }
 }
 
-/// The warnings for amounts that are not a whole number of bytes.
-fn fractions(resources: &Value) -> impl Iterator<Item = String> {
-    ["requests", "limits"].into_iter().filter_map(|list| {
-        let amount = resource_name::quantity(&resources[list]["storage"])?;
+/// The warnings for amounts in the spec of a claim at this path that are not a whole number of bytes.
+pub(super) fn fractions(path: &str, spec: &Value) -> impl Iterator<Item = String> {
+    ["requests", "limits"].into_iter().filter_map(move |list| {
+        let amount = resource_name::quantity(&spec["resources"][list]["storage"])?;
         (amount.milli_value() % 1000 != 0).then(|| {
             format!(
-                "spec.resources.{list}[storage]: fractional byte value \"{amount}\" is invalid, \
-                 must be an integer"
+                "{path}.resources.{list}[storage]: fractional byte value \"{amount}\" is \
+                 invalid, must be an integer"
             )
         })
     })

@@ -3,13 +3,13 @@
 mod request_policy;
 
 use jiff::Timestamp;
-use kubemu_admission::{FieldError, Quantity, name};
+use kubemu_admission::{FieldError, name};
 use serde_json::Value;
 
 use super::csi_node::driver_name;
 use super::field::{Errors, Field};
 use super::go_struct;
-use super::pod_spec::default::{Fields, each, fill, part};
+use super::pod_spec::default::{Fields, each, fill};
 use super::{
     BuiltinKind, FieldSelector, Write, column, device, pod_spec, resource_name, rule,
 };
@@ -71,15 +71,12 @@ impl BuiltinKind for ResourceSlice {
 
     fn default(&self, object: &mut Value) {
         let spec = meta::field(meta::fields(object), "spec");
-        each(spec, "sharedCounters").for_each(write_counters);
         for device in each(spec, "devices") {
-            each(device, "consumesCounters").for_each(write_counters);
             for capacity in values(device, "capacity") {
-                if let Some(value) = capacity.get_mut("value") {
-                    write_canonical(value, Quantity::rounded_up_to_milli);
-                }
-                if let Some(policy) = part(capacity, "requestPolicy") {
-                    request_policy::write_canonical(policy);
+                if let Some(value) = capacity.get_mut("value")
+                    && let Some(found) = resource_name::quantity(value)
+                {
+                    *value = found.rounded_up_to_milli().to_string().into();
                 }
             }
         }
@@ -147,21 +144,6 @@ fn values<'v>(
     let map = fields.get_mut(map).and_then(Value::as_object_mut);
     let all = map.into_iter().flat_map(serde_json::Map::values_mut);
     all.filter_map(Value::as_object_mut)
-}
-
-fn write_counters(set: &mut Fields) {
-    for counter in values(set, "counters") {
-        if let Some(value) = counter.get_mut("value") {
-            write_canonical(value, Quantity::clone);
-        }
-    }
-}
-
-/// Writes an amount in Kubernetes' form, after `change`.
-fn write_canonical(amount: &mut Value, change: impl Fn(&Quantity) -> Quantity) {
-    if let Some(found) = resource_name::quantity(amount) {
-        *amount = change(&found).to_string().into();
-    }
 }
 
 /// Removes what only a server with feature gates that are off by default keeps.

@@ -9,7 +9,10 @@ use serde_json::{Value, json};
 use super::field::{Errors, Field};
 use super::go_struct;
 use super::pod_spec::default::{self, each, fill, part};
-use super::{BuiltinKind, NameRule, Write, column, pod_spec, rule, workload};
+use super::{
+    BuiltinKind, NameRule, Write, column, persistent_volume_claim, pod_spec, rule,
+    workload,
+};
 use crate::meta;
 use crate::resource::{Column, Resource};
 
@@ -110,6 +113,15 @@ impl BuiltinKind for StatefulSet {
         let spec = Field::of(write.object, "spec");
         let name = workload::Name::Validated;
         let mut warnings = workload::template_warnings(write, "template", name);
+        for claim in spec.child("volumeClaimTemplates").items() {
+            // Kubernetes has this field in uppercase when it warns about an update.
+            let path = match write.old {
+                None => claim.path.to_string(),
+                Some(_) => claim.path_of("Spec"),
+            };
+            let spec = &claim.value["spec"];
+            warnings.extend(persistent_volume_claim::fractions(&path, spec));
+        }
         if spec.child("revisionHistoryLimit").count() < 0 {
             let why = "spec.revisionHistoryLimit: a negative value retains all historical \
                  revisions; a value >= 0 is recommended";

@@ -201,9 +201,8 @@ fn path_errors(value: &str, path: &str, errors: &mut Vec<FieldError>) {
         refuse("must start with a '/'".to_owned());
     }
     // Kubernetes drops the first byte, whatever it is.
-    let first = value.chars().next().map_or(0, char::len_utf8);
-    let steps = value.get(first..).unwrap_or_default();
-    let steps = steps.strip_suffix('/').unwrap_or(steps);
+    let steps = String::from_utf8_lossy(value.as_bytes().get(1..).unwrap_or_default());
+    let steps = steps.strip_suffix('/').unwrap_or(&steps);
     for (at, step) in steps.split('/').enumerate() {
         if step.is_empty() {
             refuse(format!("segment[{at}] may not be empty"));

@@ -338,6 +338,9 @@ fn go_type(shape: Shape<'_>) -> String {
         (Some("array"), _) => format!("[]{}", go_type(shape.items())),
         (Some("object"), _) => format!("map[string]{}", go_type(shape.values())),
         (Some(other), _) => other.to_owned(),
-        (None, _) => "interface {}".to_owned(),
+        (None, _) => match shape.name() {
+            Some("JSON") => "v1.JSON".to_owned(),
+            _ => "interface {}".to_owned(),
+        },
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use crate::kind::field::Field;
-use crate::kind::resource_name;
+use crate::kind::{persistent_volume_claim, resource_name};
 
 /// Deprecated volume sources, and since when.
 const DEPRECATED: [(&str, &str); 9] = [
@@ -107,6 +107,9 @@ fn volumes(spec: &Field<'_>, warnings: &mut Vec<String>) {
                 warnings.push(format!("{}: {why}", source.path));
             }
         }
+        let claim = volume.child("ephemeral.volumeClaimTemplate.spec");
+        let path = claim.path.to_string();
+        warnings.extend(persistent_volume_claim::fractions(&path, claim.value));
     }
 }
 

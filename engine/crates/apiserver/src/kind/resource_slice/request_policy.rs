@@ -1,26 +1,12 @@
 //! How much of a capacity of a device a request may ask for (`validateRequestPolicy`).
 
 use kubemu_admission::{FieldError, Quantity};
-use serde_json::Value;
 
 use crate::kind::field::{Errors, Field};
-use crate::kind::pod_spec::default::{Fields, part};
 use crate::kind::{device, resource_name};
 
 /// The maximum number of amounts.
 const MAX_AMOUNTS: u64 = 10;
-
-/// Writes the amounts of a policy in Kubernetes' form.
-pub(super) fn write_canonical(policy: &mut Fields) {
-    let write = |it: &mut Value| super::write_canonical(it, Quantity::clone);
-    policy.get_mut("default").into_iter().for_each(write);
-    if let Some(Value::Array(amounts)) = policy.get_mut("validValues") {
-        amounts.iter_mut().for_each(write);
-    }
-    if let Some(range) = part(policy, "validRange") {
-        range.values_mut().for_each(write);
-    }
-}
 
 /// Validates the policy of a capacity of a device that several claims may share.
 pub(super) fn errors(capacity: &Field<'_>, errors: &mut Errors) {
