@@ -50,20 +50,7 @@ pub(crate) fn check_kind(
             return Err(DecodeError { why }.of_kind(&resource.kind, call));
         }
         if version.is_empty() {
-            let expected = resource.api_version();
-            return Err(Status::bad_request(match object.get("apiVersion") {
-                Some(Value::Null) => {
-                    let kind = &resource.kind;
-                    format!(
-                        "{kind} in version \"\" cannot be handled as a {kind}: .apiVersion \
-                         accessor error: <nil> is of the type <nil>, expected string"
-                    )
-                }
-                _ => format!(
-                    "the API version in the data () does not match the expected API \
-                     version ({expected})"
-                ),
-            }));
+            return Err(unversioned(resource, object));
         }
         check_version(definitions, resource, object)?;
         if let Some(why) = strictness::metadata_error(&object["metadata"]) {
@@ -111,6 +98,20 @@ pub(crate) fn unreadable_kind(object: &Value) -> Option<DecodeError> {
              struct field .{key} of type string"
         );
         (!value.is_string() && !value.is_null()).then_some(DecodeError { why })
+    })
+}
+
+/// 400 for a custom object without a version, which may be null.
+fn unversioned(resource: &Resource, object: &Value) -> Status {
+    let (kind, expected) = (&resource.kind, resource.api_version());
+    Status::bad_request(match object.get("apiVersion") {
+        Some(Value::Null) => format!(
+            "{kind} in version \"\" cannot be handled as a {kind}: .apiVersion accessor error: \
+             <nil> is of the type <nil>, expected string"
+        ),
+        _ => format!(
+            "the API version in the data () does not match the expected API version ({expected})"
+        ),
     })
 }
 

@@ -31,6 +31,15 @@ fn error_of(shape: Shape<'_>, value: &Value, named: Option<&str>) -> Option<Stri
         return Some(format!("json: cannot unmarshal {kind} {into}"));
     }
     match (shape.kind(), value) {
+        (Some("string"), Value::Array(items)) if shape.format() == Some("byte") => {
+            let item = |it| simple(("integer", Some("uint8")), Some("uint8"), it);
+            items.iter().find_map(item)
+        }
+        (Some("string"), Value::Bool(_) | Value::Number(_) | Value::Object(_))
+            if shape.format() == Some("byte") =>
+        {
+            Some(format!("cannot restore slice from {}", go_kind(value)))
+        }
         (Some("string"), Value::String(text)) => {
             let wrong = format::error(shape, text)?;
             let bytes = shape.format() == Some("byte");

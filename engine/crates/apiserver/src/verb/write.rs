@@ -124,14 +124,8 @@ impl Draft {
         } else {
             errors = self.errors_of_kind(state, target);
         }
-        let of_metadata = |it: &&FieldError| it.path.starts_with("metadata.");
-        let place = errors.iter().take_while(of_metadata).count();
-        errors.splice(place..place, mem::take(&mut self.metadata_errors));
         let stated = (!of_kind.is_empty()).then(|| self.stated_resource());
-        if stated.is_some() {
-            errors.retain(|it| !matches!(it.path.as_str(), "kind" | "apiVersion"));
-            errors.splice(..0, of_kind);
-        }
+        self.add_other_errors(&mut errors, of_kind, resource);
         if errors.is_empty() {
             let write = self.write(state, target);
             let found = parameters::errors(state, &call.user, target, &write);
@@ -220,6 +214,30 @@ impl Draft {
         ))
     }
 
+    /// Adds the errors of metadata that has been replaced, and those of a wrong kind or version, to
+    /// those that validation has found.
+    fn add_other_errors(
+        &mut self,
+        errors: &mut Vec<FieldError>,
+        of_kind: Vec<FieldError>,
+        resource: &Resource,
+    ) {
+        let replaced = mem::take(&mut self.metadata_errors);
+        if of_kind.is_empty() {
+            let of_metadata = |it: &&FieldError| it.path.starts_with("metadata.");
+            let place = errors.iter().take_while(of_metadata).count();
+            errors.splice(place..place, replaced);
+            return;
+        }
+        // Kubernetes checks the metadata of such an object only as that of any kind.
+        errors.retain(|it| !matches!(it.path.as_str(), "kind" | "apiVersion"));
+        let old = self.old.as_deref();
+        let common = old.map(|it| self.common_errors(it, scope(resource)));
+        let (first, rest) = common.unwrap_or_default();
+        let before = first.into_iter().chain(rest).chain(replaced);
+        errors.splice(..0, before.chain(of_kind));
+    }
+
     /// The errors of a custom object whose kind or version differs from that of the path.
     fn kind_errors(&self, resource: &Resource) -> Vec<FieldError> {
         let (version, kind) = self.stated_kind();
@@ -249,13 +267,25 @@ impl Draft {
         Resource::new(group, version, kind, "")
     }
 
+    /// The errors of metadata that updates of all kinds have (`validateCommonFields` of
+    /// k8s.io/apiserver/pkg/registry/rest): those that a new object would have, and the rest.
+    fn common_errors(
+        &self,
+        old: &Value,
+        scope: Scope,
+    ) -> (Vec<FieldError>, Vec<FieldError>) {
+        let (metadata, old) = (self.object.get("metadata"), old.get("metadata"));
+        let errors = object_meta::create(metadata, NameRule::PathSegment, scope);
+        let mut rest = object_meta::update(metadata, old, scope);
+        let is_new =
+            |it: &FieldError| it.path != "metadata.finalizers" || !errors.contains(it);
+        rest.retain(is_new);
+        (errors, rest)
+    }
+
     fn metadata_errors(&self, target: &Target) -> Vec<FieldError> {
         let resource = &target.resource;
-        let scope = if resource.namespaced {
-            Scope::Namespaced
-        } else {
-            Scope::Cluster
-        };
+        let scope = scope(resource);
         let metadata = self.object.get("metadata");
         let old = self.old.as_deref();
         let kind = resource.builtin.as_ref();
@@ -267,15 +297,7 @@ impl Draft {
         let mut errors = match old {
             None => object_meta::create(metadata, name_rule, scope),
             Some(old) => {
-                let old = old.get("metadata");
-                // `validateCommonFields` of k8s.io/apiserver/pkg/registry/rest.
-                let mut errors =
-                    object_meta::create(metadata, NameRule::PathSegment, scope);
-                let mut rest = object_meta::update(metadata, old, scope);
-                let is_new = |it: &FieldError| {
-                    it.path != "metadata.finalizers" || !errors.contains(it)
-                };
-                rest.retain(is_new);
+                let (mut errors, rest) = self.common_errors(old, scope);
                 errors.extend(rest.clone());
                 if is_lenient {
                     return errors;
@@ -438,4 +460,12 @@ fn check_size(object: &mut Value, needs_managed_fields: bool) -> Result<(), Stat
     }
     meta::clear(object, "managedFields");
     size::check(object)
+}
+
+fn scope(resource: &Resource) -> Scope {
+    if resource.namespaced {
+        Scope::Namespaced
+    } else {
+        Scope::Cluster
+    }
 }
