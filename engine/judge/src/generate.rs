@@ -27,7 +27,7 @@ pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The files that [`write`] would change.
+/// The files that [`write()`] would change.
 ///
 /// # Errors
 /// A generator fails, or a file cannot be read.

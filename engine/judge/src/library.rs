@@ -59,11 +59,10 @@ struct Total {
     found: BTreeMap<u64, Vec<Difference>>,
 }
 
-/// Runs the comparison that the arguments after `differential` select: `--server` compares whole
-/// servers, any other argument the engine.
+/// Runs the comparison that these flags select.
 ///
 /// # Errors
-/// As for [`run`] and [`server::run`], or a flag is unknown.
+/// As for [`run`], or a flag is unknown.
 pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
     run(root, Plan::read(words)?)
 }
