@@ -33,7 +33,8 @@ fn error_of(shape: Shape<'_>, value: &Value, named: Option<&str>) -> Option<Stri
     match (shape.kind(), value) {
         (Some("string"), Value::Array(items)) if shape.format() == Some("byte") => {
             let item = |it| simple(("integer", Some("uint8")), Some("uint8"), it);
-            items.iter().find_map(item)
+            // A null is a zero there.
+            items.iter().filter(|it| !it.is_null()).find_map(item)
         }
         (Some("string"), Value::Bool(_) | Value::Number(_) | Value::Object(_))
             if shape.format() == Some("byte") =>
