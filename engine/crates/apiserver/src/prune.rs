@@ -14,8 +14,9 @@ use crate::path::Path;
 use crate::resource::Resource;
 use crate::strict::Duplicate;
 
-/// Removes unknown fields and nulls, and writes quantities as Kubernetes does. Returns the strict decoding errors for the unknown fields and
-/// for `duplicates`, in document order. Duplicate keys inside of an unknown field do not count.
+/// Removes unknown fields and nulls, and writes quantities as Kubernetes does. Returns the strict
+/// decoding errors for the unknown fields and for `duplicates`, in document order. Duplicate keys
+/// inside of an unknown field do not count.
 pub(crate) fn prune(
     resource: &Resource,
     object: &mut Value,
