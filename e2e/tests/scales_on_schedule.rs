@@ -4,7 +4,7 @@ use fivespot_api::condition::Actor;
 use fivespot_api::name::{CAPACITY_CONTROLLER, CAPACITY_LEASE, service_account_user};
 use fivespot_api::verdict::capacity::verdict_of;
 use fivespot_api::verdict::{self, State};
-use fivespot_install::role::Rights;
+use fivespot_install::role::{NamespaceScope, Rights};
 use fivespot_testkit::{
     AuditEvent, BEFORE_CLOSING, CLOSING, Cluster, Coordination, Lease, LeaseTiming, User,
     condition, instant, path_of, scheduled_machine,
@@ -38,6 +38,12 @@ pub(crate) const PROMISES: &[Promise] = &[
     promise!(on_the_node_of_a_machine_the_inactive_value_is_written),
     promise!(a_kind_that_the_operator_may_not_read_is_reported),
     promise!(who_may_not_patch_a_target_cannot_make_it_follow_a_schedule)
+        .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
+    promise!(
+        before_a_kind_or_a_namespace_is_the_operators_no_capacity_about_it_is_stored
+    )
+    .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
+    promise!(a_capacity_of_no_kind_that_may_be_changed_can_be_switched_off_and_deleted)
         .on_embedded_alone("refuses the ScheduledCapacities of all other promises"),
     promise!(a_missing_target_is_blocked_with_what_to_do_until_it_exists),
     promise!(the_controller_of_capacities_has_rights_of_its_own)
@@ -815,4 +821,62 @@ pub(crate) async fn jane_writes_no_other_target_than_she_may(cluster: &Cluster) 
         assert!(refused.contains(words), "{words}: {refused}");
     }
     assert_eq!(create_as_jane(cluster, &capacity_of_jane()).await, Ok(()));
+}
+
+async fn before_a_kind_or_a_namespace_is_the_operators_no_capacity_about_it_is_stored() {
+    let confined = Rights {
+        namespaces: NamespaceScope::Only(["elsewhere".to_owned()].into()),
+        ..rights_of_targets(&["nodepools.karpenter.sh"])
+    };
+    for rights in [Rights::default(), confined] {
+        let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+        for object in rights.capacity_policy() {
+            cluster.apply(&object).await;
+        }
+        for object in rights_of_jane() {
+            cluster.create(&object).await.unwrap();
+        }
+        cluster.settle().await;
+        let refused = create_as_jane(&cluster, &capacity_of_jane())
+            .await
+            .unwrap_err();
+        let words = "Deployment.apps is none of the kinds that the operator may change";
+        assert!(refused.contains(words), "{refused}");
+    }
+}
+
+async fn a_capacity_of_no_kind_that_may_be_changed_can_be_switched_off_and_deleted() {
+    let cluster = Cluster::start(instant(BEFORE_CLOSING)).await;
+    let mut stored = scaled("web", "Deployment");
+    stored["metadata"]["finalizers"] = json!(["example.com/kept"]);
+    cluster.create(&stored).await.unwrap();
+    cluster
+        .create(&scaled("other", "Deployment"))
+        .await
+        .unwrap();
+    for object in Rights::default().capacity_policy() {
+        cluster.apply(&object).await;
+    }
+    cluster.settle().await;
+    let refused = async |name: &str, change: Value| {
+        let answer = cluster.try_patch(&capacity_path(name), &change).await;
+        let message = answer.unwrap_err().to_string();
+        assert!(message.contains("is none of the kinds"), "{message}");
+    };
+    refused("other", json!({"spec": {"leadTime": "5m"}})).await;
+    let more = json!({"spec": {"killSwitch": true, "leadTime": "5m"}});
+    refused("other", more).await;
+    let path = capacity_path("web");
+    for admitted in [
+        json!({"metadata": {"labels": {"team": "a"}}}),
+        json!({"spec": {"killSwitch": true}}),
+        json!({"spec": {"enabled": false}}),
+    ] {
+        cluster.patch(&path, &admitted).await;
+    }
+    refused("web", json!({"spec": {"killSwitch": false}})).await;
+    cluster.delete(&path).await;
+    let released = json!({"metadata": {"finalizers": null}});
+    cluster.patch(&path, &released).await;
+    assert_eq!(cluster.get(&path).await, None);
 }

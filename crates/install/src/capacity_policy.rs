@@ -10,7 +10,7 @@ use fivespot_api::vap::capacity_target::{
 use serde_json::{Value, json};
 
 use crate::capacity_target::CapacityTarget;
-use crate::role::{NamespaceScope, Rights, metadata};
+use crate::role::{Rights, metadata};
 
 const VERSION: &str = "admissionregistration.k8s.io/v1";
 
@@ -24,35 +24,21 @@ pub fn kinds_in(namespace: &str) -> String {
 
 impl Rights {
     /// The ConfigMap with the kinds that may be targets, for a cluster without policies: the webhook
-    /// reads it. `None` if there are none.
-    pub fn capacity_kinds(&self) -> Option<Value> {
-        self.capacity_policy().pop()
+    /// reads it.
+    pub fn capacity_kinds(&self) -> Value {
+        self.capacity_policy().pop().unwrap_or_default()
     }
 
-    /// The policy, its binding, and the ConfigMap with the kinds that may be targets. Empty if there
-    /// are none, so that the operator may not change anything.
+    /// The policy, its binding, and the ConfigMap with the kinds that may be targets.
+    ///
+    /// They are for every namespace, and are there before there is a kind: the operator serves what
+    /// was written before it got a kind or a namespace, and cannot tell who has written it.
     pub fn capacity_policy(&self) -> Vec<Value> {
-        if !self.is_capacity_apart() {
-            return Vec::new();
-        }
         let kinds = kinds(&self.capacity_targets);
-        let mut all = self.policy_with(json!(kinds));
-        if let (NamespaceScope::Only(namespaces), Some(policy)) =
-            (&self.namespaces, all.first_mut())
-        {
-            policy["spec"]["matchConstraints"]["namespaceSelector"] = json!({
-                "matchExpressions": [{
-                    "key": "kubernetes.io/metadata.name",
-                    "operator": "In",
-                    "values": namespaces,
-                }],
-            });
-        }
-        self.named_after_namespace(all)
+        self.named_after_namespace(self.policy_with(json!(kinds)))
     }
 
-    /// The same for every namespace, with the data of the ConfigMap, under the names for the
-    /// operator's own namespace.
+    /// The same with this data of the ConfigMap, under the names for the operator's own namespace.
     pub(crate) fn policy_with(&self, kinds: Value) -> Vec<Value> {
         let name = policy_name();
         let object = |version: &str, kind: &str, rest: Value| {

@@ -32,7 +32,7 @@ pub fn roles(rights: &Rights, kube_minor: u32) -> Result<Vec<GeneratedFile>, Err
         documents.extend(rights.limits());
         documents.extend(rights.capacity_policy());
     } else {
-        documents.extend(rights.capacity_kinds());
+        documents.push(rights.capacity_kinds());
     }
     documents.extend(rights.management());
     let mut files = vec![roles_in("rbac.yaml", &documents)?];
@@ -85,7 +85,7 @@ pub fn install(settings: &Settings) -> Result<GeneratedFile, Error> {
         documents.extend(settings.rights.capacity_policy());
         documents.extend(vap::class::policies());
     } else {
-        documents.extend(settings.rights.capacity_kinds());
+        documents.push(settings.rights.capacity_kinds());
     }
     documents.extend(settings.rights.management());
     documents.extend(settings.rights.kubeconfigs());

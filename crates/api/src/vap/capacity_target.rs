@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use super::NOT_ONLY_SWITCHED_OFF;
 use crate::name;
 
 /// The key of the ConfigMap with the kinds whose objects have no namespace.
@@ -30,6 +31,10 @@ pub fn binding_spec(name: &str, namespace: &str) -> Value {
 
 /// The `spec` of the policy. Its parameters are a ConfigMap with the plural of each kind that may
 /// be a target, by `Kind` or `Kind.group`.
+///
+/// Whoever may change a stored object may switch it off, also where its kind is none of these: its
+/// inactive values are those that its author, who was asked, has chosen. Everything else that
+/// changes is asked about, and so is switching it on again.
 pub fn spec() -> Value {
     let validation = |expression: &str, field: &str, message: &str| {
         json!({
@@ -57,14 +62,19 @@ pub fn spec() -> Value {
                 "name": "created-or-spec-changed",
                 "expression": "oldObject == null || object.?spec != oldObject.?spec",
             },
+            {
+                "name": "not-only-switched-off",
+                "expression": NOT_ONLY_SWITCHED_OFF,
+            },
         ],
         "variables": variables(),
         "validations": [
             validation(
                 "variables.plural != ''",
                 "spec.target",
-                "variables.key + ' is none of the kinds that the operator may change \
-                 (--capacity-target)'",
+                "variables.key + ' is none of the kinds that the operator may change; \
+                 name it with --capacity-target, or capacity.targets of the chart, and then write \
+                 the object again'",
             ),
             validation(
                 "variables.plural == '' || variables.target.check('patch').allowed()",

@@ -42,7 +42,9 @@ const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/sched
 async fn installed(now: &str) -> (Cluster, Operator) {
     let cluster = Cluster::start(instant(now)).await;
     cluster.apply(&system_namespace()).await;
-    for document in Settings::default().workload() {
+    let settings = Settings::default();
+    let policy = settings.rights.capacity_policy();
+    for document in settings.workload().into_iter().chain(policy) {
         cluster.apply(&document).await;
     }
     let replica = cluster.operator_with(elected);

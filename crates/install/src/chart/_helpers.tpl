@@ -82,14 +82,3 @@ volumeMounts:
 {{- end -}}
 clusterScoped: {{ sortAlpha $clustered | join "," | quote }}
 {{- end -}}
-{{- /* The namespaces of the operator, where it has not all. */ -}}
-{{- define "5spot.namespaceSelector" -}}
-{{- with $.Values.namespaces -}}
-namespaceSelector:
-  matchExpressions:
-  - key: kubernetes.io/metadata.name
-    operator: In
-    values:
-    {{- toYaml . | nindent 4 }}
-{{- end -}}
-{{- end -}}

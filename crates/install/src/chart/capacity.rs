@@ -57,16 +57,12 @@ pub(super) fn roles(rights: &Rights) -> Vec<Block> {
     let (roles_of, everywhere): (Vec<_>, Vec<_>) = roles_in(NamespaceScope::All);
     let (_, in_each): (Vec<_>, Vec<_>) = roles_in(loop_namespace());
     let kinds = json!({template::included("5spot.capacityKinds"): true});
-    let mut policy = rights.policy_with(kinds);
-    if let Some(policy) = policy.first_mut() {
-        let constraints = &mut policy["spec"]["matchConstraints"];
-        constraints[template::included("5spot.namespaceSelector")] = true.into();
-    }
     let all = [
         Block::always(roles_of),
         Block::when("if not $.Values.namespaces", everywhere),
         Block::when("range $.Values.namespaces", in_each),
-        Block::always(policy),
     ];
-    all.into_iter().map(|it| it.within(HAS_TARGETS)).collect()
+    let roles = all.into_iter().map(|it| it.within(HAS_TARGETS));
+    let policy = Block::always(rights.policy_with(kinds));
+    roles.chain(std::iter::once(policy)).collect()
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{NamespaceScope, Rights, workload};
 use crate::permission::{PERMISSIONS, PROVIDER, Scope};
@@ -362,36 +362,48 @@ fn with_targets_capacities_and_machines_have_accounts_with_rights_of_their_own()
     );
 }
 
+/// The policy, the binding and the ConfigMap with the kinds of targets.
+fn policy_about_targets(rights: &Rights) -> [Value; 3] {
+    rights.capacity_policy().try_into().unwrap()
+}
+
 #[test]
-fn the_policy_about_targets_is_for_the_namespaces_of_its_operator() {
-    assert_eq!(Rights::default().capacity_policy(), Vec::<Value>::new());
+fn the_policy_about_targets_is_shipped_before_there_is_a_target() {
+    let [policy, binding, kinds] = policy_about_targets(&Rights::default());
+    assert_eq!(policy["kind"], "ValidatingAdmissionPolicy");
+    assert_eq!(binding["spec"]["validationActions"], json!(["Deny"]));
+    assert_eq!(kinds["data"], json!({"clusterScoped": ""}));
+    assert_eq!(Rights::default().capacity_kinds()["data"], kinds["data"]);
+}
+
+#[test]
+fn the_policy_about_targets_is_for_every_namespace() {
     let target = "nodepools.karpenter.sh".parse().unwrap();
     let everywhere = Rights {
         capacity_targets: BTreeSet::from([target]),
         ..Rights::default()
     };
-    let [policy, binding, kinds] = &everywhere.capacity_policy()[..] else {
-        panic!("three documents");
-    };
-    let constraints = &policy["spec"]["matchConstraints"];
-    assert!(constraints.get("namespaceSelector").is_none());
-    assert_eq!(text(kinds, "/data/NodePool.karpenter.sh"), "nodepools");
-    assert_eq!(text(kinds, "/data/clusterScoped"), "NodePool.karpenter.sh");
-    let param = "/spec/paramRef/name";
-    assert_eq!(text(binding, param), text(kinds, "/metadata/name"));
     let confined = Rights {
         namespace: "team-a-5spot".to_owned(),
         namespaces: only(&["team-a"]),
-        ..everywhere
+        ..everywhere.clone()
     };
-    let [policy, binding, kinds] = &confined.capacity_policy()[..] else {
-        panic!("three documents");
-    };
-    let selector = &policy["spec"]["matchConstraints"]["namespaceSelector"];
-    assert_eq!(selector["matchExpressions"][0]["values"][0], "team-a");
+    for rights in [&everywhere, &confined] {
+        let [policy, binding, kinds] = policy_about_targets(rights);
+        // What is written in a namespace before the operator gets it is served afterwards.
+        for selective in [
+            &policy["spec"]["matchConstraints"],
+            &binding["spec"]["matchResources"],
+        ] {
+            assert_eq!(selective.get("namespaceSelector"), None);
+        }
+        assert_eq!(text(&kinds, "/data/NodePool.karpenter.sh"), "nodepools");
+        assert_eq!(text(&kinds, "/data/clusterScoped"), "NodePool.karpenter.sh");
+        let param = "/spec/paramRef/name";
+        assert_eq!(text(&binding, param), text(&kinds, "/metadata/name"));
+    }
     assert_eq!(
-        text(policy, "/metadata/name"),
+        text(&policy_about_targets(&confined)[0], "/metadata/name"),
         "5spot-controller-capacity-targets.team-a-5spot"
     );
-    assert_eq!(text(binding, param), text(kinds, "/metadata/name"));
 }

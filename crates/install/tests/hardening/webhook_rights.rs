@@ -99,9 +99,10 @@ fn where_policies_are_not_supported_the_kinds_of_targets_are_still_written() {
         namespace: "ops".to_owned(),
         ..Rights::default()
     };
-    let kinds = rights.capacity_kinds().unwrap();
+    let kinds = rights.capacity_kinds();
     assert_eq!(kinds["kind"], "ConfigMap");
     assert_eq!(kinds["metadata"]["name"], kinds_in("ops"));
     assert_eq!(kinds["data"]["Deployment.apps"], "deployments");
-    assert_eq!(Rights::default().capacity_kinds(), None);
+    let none = Rights::default().capacity_kinds();
+    assert_eq!(none["data"], json!({"clusterScoped": ""}));
 }
