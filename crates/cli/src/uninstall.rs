@@ -22,7 +22,8 @@ use inventory::Inventory;
 /// Remove 5-Spot from a cluster, in an order that loses no machine and blocks no deletion
 ///
 /// First, the ScheduledMachines are deleted while the operator runs, which drains and removes their
-/// machines. With --keep-machines they stay, and so do the machines.
+/// machines; then the classes, schedules and other objects. With --keep-machines they all stay, and
+/// so do the machines.
 ///
 /// Then the operator, its roles, policies and webhook are deleted. Helm releases are not changed;
 /// the command that uninstalls them is printed. The CRDs are kept, unless --delete-crds is given.
@@ -52,7 +53,7 @@ pub(crate) struct Args {
     /// Delete the CRDs too
     #[arg(long)]
     delete_crds: bool,
-    /// Confirm that machines are removed
+    /// Confirm that the objects of the CRDs are deleted, and the machines with them
     #[arg(long, conflicts_with = "keep_machines")]
     yes: bool,
     /// How long to wait for machines to be removed
@@ -105,18 +106,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             inventory.describe(options, out)?;
             return Ok(Outcome::Yes);
         }
-        let machines = inventory.count(name::KIND);
-        let removes = !options.keeps_machines && machines > 0;
-        if removes && !args.yes {
-            return Err(Failure::new(
-                "uninstalling",
-                match machines {
-                    1 => "this removes 1 machine".to_owned(),
-                    several => format!("this removes {several} machines"),
-                },
-            )
-            .remedy("confirm it with --yes, or keep them with --keep-machines"));
-        }
+        confirmed(&inventory, options, args.yes)?;
+        let removes = !options.keeps_machines && inventory.count(name::KIND) > 0;
         if removes && !inventory.has_running_operator {
             return Err(Failure::new(
                 "uninstalling",
@@ -135,6 +126,25 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
         };
         removal.run(out).await
     })
+}
+
+/// Whether the removal of what people have written was confirmed.
+///
+/// # Errors
+/// It was not.
+fn confirmed(
+    inventory: &Inventory,
+    options: RemovalOptions,
+    is_confirmed: bool,
+) -> Result<(), Failure> {
+    match inventory.counted() {
+        Some(counted) if !options.keeps_machines && !is_confirmed => Err(Failure::new(
+            "uninstalling",
+            format!("this deletes {counted}"),
+        )
+        .remedy("confirm it with --yes, or keep them with --keep-machines")),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

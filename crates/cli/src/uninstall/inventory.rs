@@ -46,8 +46,11 @@ impl HelmRelease {
 /// The installed objects, in the order of their removal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Inventory {
-    /// The objects of the CRDs.
+    /// The ScheduledMachineSets and ScheduledMachines, sets first: a set would create its machines
+    /// anew.
     pub(super) machines: Vec<Object>,
+    /// The objects of the other CRDs. A machine shuts down as its class and its schedule say.
+    pub(super) others: Vec<Object>,
     /// Whether an operator holds its Lease.
     pub(super) has_running_operator: bool,
     /// The active components: the webhook configuration, then the Deployments and DaemonSets.
@@ -63,13 +66,17 @@ pub(super) struct Inventory {
 }
 
 /// A kind of objects that belong to 5-Spot.
-struct Kind {
+struct Kind<'a> {
     name: &'static str,
-    group: &'static str,
+    group: &'a str,
     plural: &'static str,
 }
 
-const fn kind(kind: &'static str, group: &'static str, plural: &'static str) -> Kind {
+const fn kind(
+    kind: &'static str,
+    group: &'static str,
+    plural: &'static str,
+) -> Kind<'static> {
     Kind {
         name: kind,
         group,
@@ -77,12 +84,27 @@ const fn kind(kind: &'static str, group: &'static str, plural: &'static str) -> 
     }
 }
 
-impl Kind {
+impl Kind<'_> {
+    fn object(&self, object: &Value) -> Object {
+        let (namespace, name) = identity(object);
+        Object {
+            kind: self.name,
+            path: self.path(&namespace, &name),
+            namespace,
+            name,
+        }
+    }
+
+    /// The path of all objects.
+    fn list_path(&self) -> String {
+        format!("{}/{}", self.group, self.plural)
+    }
+
     /// The path of an object; `namespace` is empty for a cluster-scoped one.
     fn path(&self, namespace: &str, name: &str) -> String {
         let (group, plural) = (self.group, self.plural);
         match namespace {
-            "" => format!("{group}/{plural}/{name}"),
+            "" => format!("{}/{name}", self.list_path()),
             _ => format!("{group}/namespaces/{namespace}/{plural}/{name}"),
         }
     }
@@ -96,7 +118,7 @@ const CERT_MANAGER: &str = "/apis/cert-manager.io/v1";
 
 /// The webhook configuration first: after it is deleted, the API server does not call the webhook,
 /// which can then be removed.
-const RUNNING: [Kind; 3] = [
+const RUNNING: [Kind<'static>; 3] = [
     kind(
         "ValidatingWebhookConfiguration",
         ADMISSION,
@@ -107,7 +129,7 @@ const RUNNING: [Kind; 3] = [
 ];
 
 /// Bindings come before the objects that they bind.
-const REST: [Kind; 17] = [
+const REST: [Kind<'static>; 17] = [
     kind(
         "PodDisruptionBudget",
         "/apis/policy/v1",
@@ -135,7 +157,7 @@ const REST: [Kind; 17] = [
     kind("Issuer", CERT_MANAGER, "issuers"),
 ];
 
-const NAMESPACE: Kind = kind("Namespace", "/api/v1", "namespaces");
+const NAMESPACE: Kind<'static> = kind("Namespace", "/api/v1", "namespaces");
 
 const POLICY: &str = "ValidatingAdmissionPolicy";
 const BINDING: &str = "ValidatingAdmissionPolicyBinding";
@@ -205,36 +227,61 @@ impl Inventory {
                 name,
                 path,
             });
-            let plural = resource.plural;
             let root = format!("/apis/{}", resource.api_version());
-            for object in reader.requests.list(&format!("{root}/{plural}")).await? {
-                let (namespace, name) = identity(&object);
-                self.machines.push(Object {
-                    kind: resource.kind,
-                    path: format!("{root}/namespaces/{namespace}/{plural}/{name}"),
-                    namespace,
-                    name,
-                });
+            let kind = Kind {
+                name: resource.kind,
+                group: &root,
+                plural: resource.plural,
+            };
+            let found = reader.requests.list(&kind.list_path()).await?;
+            let found = found.iter().map(|it| kind.object(it));
+            if [name::KIND, name::SET_KIND].contains(&resource.kind) {
+                self.machines.extend(found);
+            } else {
+                self.others.extend(found);
             }
         }
-        // A set would create its machines anew.
         self.machines.sort_by_key(|it| it.kind != name::SET_KIND);
         Ok(())
     }
 
+    /// The objects of the CRDs, in the order of their removal.
+    pub(super) fn custom(&self) -> impl Iterator<Item = &Object> {
+        self.machines.iter().chain(&self.others)
+    }
+
     /// The number of objects of a kind among those of the CRDs.
     pub(super) fn count(&self, kind: &str) -> usize {
-        self.machines.iter().filter(|it| it.kind == kind).count()
+        self.custom().filter(|it| it.kind == kind).count()
+    }
+
+    /// How many objects of each CRD there are: `2 scheduledmachines with their machines, 1
+    /// schedulecalendar`. `None` without any.
+    pub(super) fn counted(&self) -> Option<String> {
+        let counted = RESOURCES.iter().filter_map(|it| {
+            let text = match (self.count(it.kind), it.kind) {
+                (0, _) => return None,
+                (1, name::KIND) => format!("1 {} with its machine", it.singular),
+                (count, name::KIND) => {
+                    format!("{count} {} with their machines", it.plural)
+                }
+                (1, _) => format!("1 {}", it.singular),
+                (count, _) => format!("{count} {}", it.plural),
+            };
+            Some(text)
+        });
+        let counted: Vec<String> = counted.collect();
+        (!counted.is_empty()).then(|| counted.join(", "))
     }
 
     /// The installed objects of a kind, with the label or among the unlabelled, except those of Helm.
     async fn installed(
         &mut self,
         reader: &Reader,
-        kind: &Kind,
+        kind: &Kind<'_>,
         unlabelled: &[Value],
     ) -> Result<Vec<Object>, String> {
-        let path = format!("{}/{}", kind.group, kind.plural);
+        let path = kind.list_path();
         let mut found = reader.requests.list_where(&path, LABEL).await?;
         for document in unlabelled.iter().filter(|of| of["kind"] == kind.name) {
             let (namespace, name) = identity(document);
@@ -259,13 +306,7 @@ impl Inventory {
                 self.releases.push(HelmRelease { name, namespace });
                 continue;
             }
-            let (namespace, name) = identity(&object);
-            objects.push(Object {
-                kind: kind.name,
-                path: kind.path(&namespace, &name),
-                namespace,
-                name,
-            });
+            objects.push(kind.object(&object));
         }
         Ok(objects)
     }
@@ -295,10 +336,12 @@ impl Inventory {
                 "Delete. No operator runs that could remove their machines; start it first:"
             };
             step(title, &self.machines)?;
+            step("Delete, and wait until they are gone:", &self.others)?;
         }
         step("Delete the workloads:", &self.running)?;
         if options.releases_machines() {
-            step("Delete without their machines, which stay:", &self.machines)?;
+            let all: Vec<Object> = self.custom().cloned().collect();
+            step("Delete without their machines, which stay:", &all)?;
         }
         step("Delete the objects that they needed:", &self.rest)?;
         let deleted = self

@@ -32,11 +32,13 @@ impl Removal<'_> {
     pub(super) async fn run(&self, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let inventory = self.inventory;
         if !self.options.keeps_machines {
-            for object in &inventory.machines {
-                self.delete(object, "Background", out).await?;
-            }
-            if !self.wait_until_deleted(&inventory.machines, out).await? {
-                return Ok(Outcome::No);
+            for objects in [&inventory.machines, &inventory.others] {
+                for object in objects {
+                    self.delete(object, "Background", out).await?;
+                }
+                if !self.wait_until_deleted(objects, out).await? {
+                    return Ok(Outcome::No);
+                }
             }
         }
         for object in &inventory.running {
@@ -49,11 +51,12 @@ impl Removal<'_> {
             if !inventory.releases.is_empty() {
                 return self.print_helm_commands(out);
             }
-            for object in &inventory.machines {
+            let all: Vec<Object> = inventory.custom().cloned().collect();
+            for object in &all {
                 self.release(object).await?;
                 self.delete(object, "Orphan", out).await?;
             }
-            if !self.wait_until_deleted(&inventory.machines, out).await? {
+            if !self.wait_until_deleted(&all, out).await? {
                 return Ok(Outcome::No);
             }
         }

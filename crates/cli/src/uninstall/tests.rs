@@ -2,13 +2,13 @@ use std::time::Duration;
 
 use fivespot_install::controller::{Settings, system_namespace};
 use fivespot_testkit::{
-    Cluster, Coordination, Lease, LeaseTiming, Operator, instant, machine_path,
+    Cluster, Coordination, Lease, LeaseTiming, Operator, instant, machine_path, path_of,
     scheduled_machine,
 };
 use serde_json::{Value, json};
 
 use super::inventory::Inventory;
-use super::{RemovalOptions, run::Removal};
+use super::{RemovalOptions, confirmed, run::Removal};
 use crate::Outcome;
 use crate::reader::Reader;
 
@@ -82,12 +82,20 @@ async fn dry_run(cluster: &Cluster, options: RemovalOptions) -> String {
 
 /// Uninstalls, and returns the outcome.
 async fn uninstall(cluster: &Cluster, options: RemovalOptions) -> Outcome {
+    uninstall_within(cluster, options, Duration::from_secs(20)).await
+}
+
+async fn uninstall_within(
+    cluster: &Cluster,
+    options: RemovalOptions,
+    timeout: Duration,
+) -> Outcome {
     let (reader, inventory) = inventory(cluster, options).await;
     let removal = Removal {
         reader: &reader,
         inventory: &inventory,
         options,
-        timeout: Duration::from_secs(20),
+        timeout,
     };
     removal.run(&mut Vec::new()).await.unwrap()
 }
@@ -293,4 +301,94 @@ async fn objects_of_other_kinds_are_not_counted_as_machines() {
         "TimeBasedSpotSchedule",
     ];
     assert_eq!(kinds.map(|kind| inventory.count(kind)), [1, 1, 1]);
+}
+
+/// A class, a machine of it, and a calendar.
+fn of_a_class() -> [Value; 3] {
+    let mut machine = scheduled_machine("desk");
+    let whole = machine["spec"].take();
+    machine["spec"] = json!({
+        "schedule": whole["schedule"], "classRef": {"name": "desks"},
+    });
+    let class = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachineClass",
+        "metadata": {"name": "desks"},
+        "spec": {
+            "clusterNames": [whole["clusterName"]],
+            "bootstrapSpec": whole["bootstrapSpec"],
+            "infrastructureSpec": whole["infrastructureSpec"],
+        },
+    });
+    let calendar = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleCalendar",
+        "metadata": {"name": "holidays", "namespace": "default"},
+        "spec": {"dates": [{"name": "christmas", "date": "12-25"}]},
+    });
+    [class, machine, calendar]
+}
+
+#[tokio::test]
+async fn a_class_is_kept_while_a_machine_of_it_shuts_down() {
+    let (cluster, replica) = installed(WITHIN).await;
+    let all = of_a_class();
+    for object in &all {
+        cluster.apply(object).await;
+    }
+    let minute = jiff::SignedDuration::from_mins(1);
+    cluster.advance_until(instant(WITHIN) + minute * 2).await;
+    // Its finalizer keeps the machine, as a shutdown does.
+    drop(replica);
+    let moment = Duration::from_millis(200);
+    let outcome = uninstall_within(&cluster, REMOVE_MACHINES, moment).await;
+    assert_eq!(outcome, Outcome::No);
+    let [class, machine, calendar] = all.each_ref().map(path_of);
+    let machine = cluster.get(&machine).await.unwrap();
+    assert!(machine["metadata"].get("deletionTimestamp").is_some());
+    for path in [class, calendar] {
+        let kept = cluster.get(&path).await.unwrap();
+        assert_eq!(kept["metadata"].get("deletionTimestamp"), None, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_machines_are_made_from_is_deleted_after_them() {
+    let (cluster, _replica) = installed(NIGHT).await;
+    let all = of_a_class();
+    for object in &all {
+        cluster.apply(object).await;
+    }
+    cluster.settle().await;
+    assert_eq!(uninstall(&cluster, REMOVE_MACHINES).await, Outcome::Yes);
+    for path in all.each_ref().map(path_of) {
+        assert_eq!(cluster.get(&path).await, None, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_people_have_written_is_deleted_without_a_confirmation() {
+    let cluster = Cluster::start(instant(NIGHT)).await;
+    let (_, empty) = inventory(&cluster, REMOVE_MACHINES).await;
+    assert!(confirmed(&empty, REMOVE_MACHINES, false).is_ok());
+    let [class, machine, calendar] = of_a_class();
+    cluster.apply(&class).await;
+    cluster.apply(&calendar).await;
+    let asked = async || {
+        let (_, found) = inventory(&cluster, REMOVE_MACHINES).await;
+        assert!(confirmed(&found, REMOVE_MACHINES, true).is_ok());
+        assert!(confirmed(&found, KEEP_MACHINES, false).is_ok());
+        confirmed(&found, REMOVE_MACHINES, false)
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        asked().await,
+        "uninstalling: this deletes 1 schedulecalendar, 1 scheduledmachineclass; confirm it with \
+         --yes, or keep them with --keep-machines"
+    );
+    cluster.apply(&machine).await;
+    assert_eq!(
+        asked().await,
+        "uninstalling: this deletes 1 scheduledmachine with its machine, 1 schedulecalendar, 1 \
+         scheduledmachineclass; confirm it with --yes, or keep them with --keep-machines"
+    );
 }
