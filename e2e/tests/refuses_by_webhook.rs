@@ -8,7 +8,9 @@ use fivespot_api::resource::{
 };
 use fivespot_api::rules::{RULES, Rule};
 use fivespot_api::{crd, name};
-use fivespot_testkit::{Cluster, User, instant, machine_path, scheduled_machine};
+use fivespot_testkit::{
+    Cluster, User, instant, machine_path, path_of, scheduled_machine,
+};
 use fivespot_webhook::certificate_controller::{self, CertificateController};
 use fivespot_webhook::{Authorization, Certificate, Reviewer, Validator, serve};
 use kube::Client;
@@ -214,9 +216,22 @@ async fn the_webhook_asks_who_may_write_a_target() {
             })
             .await;
     };
-    // Started without the flag, it admits none.
+    let mut stored = capacity_of_jane();
+    stored["metadata"]["name"] = json!("stored");
+    cluster.create(&stored).await.unwrap();
+    // Started without the flag, it admits none, and what is stored can be switched off.
     let stop = start(&cluster, SCHEDULED_CAPACITY, None).await;
-    refused_for("this webhook does not ask who may write targets").await;
+    let words = "this webhook does not ask who may write targets";
+    refused_for(words).await;
+    let change = async |spec: Value| {
+        let spec = json!({"spec": spec});
+        cluster.try_patch(&path_of(&stored), &spec).await
+    };
+    let longer = change(json!({"leadTime": "5m"})).await.unwrap_err();
+    assert!(longer.to_string().contains(words), "{longer}");
+    change(json!({"killSwitch": true})).await.unwrap();
+    let on_again = change(json!({"killSwitch": false})).await.unwrap_err();
+    assert!(on_again.to_string().contains(words), "{on_again}");
     drop(stop);
     let asking = async |client: Client| {
         let targets = Authorization::of_targets(client, ("default", "kinds")).unwrap();

@@ -6,9 +6,10 @@
 //! the same. It is first evaluated without answers, which shows what there is to ask.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
+use fivespot_api::name;
 use fivespot_api::vap::{capacity_target, class};
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec,
@@ -110,12 +111,9 @@ impl Authorization {
         client: kube::Client,
         (namespace, name): (&str, &str),
     ) -> Result<Self, validator::Error> {
-        let policy_name = capacity_target::policy_name();
-        let binding = capacity_target::binding_spec(&policy_name, namespace);
-        let spec = capacity_target::spec();
         let kinds = (Api::namespaced(client.clone(), namespace), name.to_owned());
         Ok(Self {
-            policies: compiled([(&*policy_name, spec, binding)])?,
+            policies: policy_about_targets(namespace)?,
             asked: Arc::new(ApiServer {
                 kinds: Some(kinds),
                 reviews: Api::all(client),
@@ -224,7 +222,7 @@ impl Authorization {
 }
 
 /// The refusal of a review of an object whose user may not do what it needs. A webhook that asks
-/// nobody refuses each.
+/// nobody refuses each, but for a ScheduledCapacity that is switched off.
 pub(crate) async fn refusal(
     subject: Subject,
     authorization: Option<&Authorization>,
@@ -232,8 +230,36 @@ pub(crate) async fn refusal(
 ) -> Option<ReviewResponse> {
     match authorization {
         Some(authorization) => authorization.refusal(subject, body).await,
+        None if subject == Subject::Target && is_only_switched_off(&body) => None,
         None => Some(refused(&body, 403, subject.nobody_asked())),
     }
+}
+
+/// Whether a review is of a ScheduledCapacity that is switched off and not changed otherwise: the
+/// policy admits nothing else where no kind may be a target.
+fn is_only_switched_off(body: &[u8]) -> bool {
+    static POLICY: LazyLock<Option<Arc<Policies>>> =
+        LazyLock::new(|| policy_about_targets(name::SYSTEM_NAMESPACE).ok());
+    let (Some(policy), Ok(request)) = (&*POLICY, AdmissionRequest::read(body)) else {
+        return false;
+    };
+    let facts = Facts {
+        kinds: &no_kinds(),
+        answers: Arc::default(),
+    };
+    policy.decide(&request.request(), &facts).denied().is_none()
+}
+
+/// The policy about the targets of ScheduledCapacities, of an operator in this namespace.
+fn policy_about_targets(namespace: &str) -> Result<Arc<Policies>, validator::Error> {
+    let name = capacity_target::policy_name();
+    let binding = capacity_target::binding_spec(&name, namespace);
+    compiled([(&*name, capacity_target::spec(), binding)])
+}
+
+/// The ConfigMap of an operator that may change no target.
+fn no_kinds() -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {}})
 }
 
 /// Policies, each by its name, with their bindings.
@@ -280,7 +306,9 @@ impl ApiServer {
             None => None,
         };
         let data = found.and_then(|it| it.data).unwrap_or_default();
-        Ok(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data}))
+        let mut kinds = no_kinds();
+        kinds["data"] = json!(data);
+        Ok(kinds)
     }
 
     async fn answer(
@@ -360,7 +388,7 @@ impl Question {
 }
 
 /// The answers that are known, and the questions without one.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Answers {
     known: BTreeMap<Question, Permission>,
     missing: Mutex<BTreeSet<Question>>,
