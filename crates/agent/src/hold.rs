@@ -20,9 +20,11 @@ use tokio::time::Instant;
 
 use crate::detect::with_causes;
 
-/// How long an API server may take before pods are frozen. A freeze that ends when it answers is not
-/// noticed: pods of a reclaim have a second to end.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(25);
+/// How long an API server may take before pods are frozen: more than one that is far away needs for the
+/// two requests of a reclaim, and no more than pods of a reclaim have to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The same for one that is known to be slow: as long as a request may take at all.
+const LONG_PATIENCE: Duration = Duration::from_secs(5);
 /// The time between two decisions while pods are held, or should be.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -37,13 +39,28 @@ pub struct HoldSettings {
     pub state: Option<PathBuf>,
 }
 
+/// How a request has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// An API server has answered.
+    Answered,
+    /// None has.
+    Failed,
+    /// It was not waited for any longer. The server may be slow, or this connection dead.
+    GivenUp,
+}
+
 /// Whether the API server answers, by the requests of the agent.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reach {
-    /// When the request that has no answer yet was sent.
+    /// When the request that has not ended yet was sent.
     sent: Option<Instant>,
-    /// When the last request failed that was not answered.
-    failed: Option<Instant>,
+    /// When the first of the last requests ended that have no answer.
+    unanswered: Option<Instant>,
+    /// One of those has failed.
+    has_failed: bool,
+    /// How long the last answer took.
+    took: Duration,
 }
 
 impl Reach {
@@ -51,20 +68,36 @@ impl Reach {
     pub(crate) fn send(&mut self, now: Instant, is_held: bool) {
         self.sent = Some(now);
         if !is_held {
-            self.failed = None;
+            self.unanswered = None;
+            self.has_failed = false;
         }
     }
 
-    /// The request has an answer, or none will come.
-    pub(crate) fn end(&mut self, now: Instant, is_answered: bool) {
-        self.sent = None;
-        self.failed = (!is_answered).then(|| self.failed.unwrap_or(now));
+    /// The request that was sent has ended.
+    pub(crate) fn end(&mut self, now: Instant, ended: Ended) {
+        let sent = self.sent.take();
+        match ended {
+            Ended::Answered => {
+                self.unanswered = None;
+                self.has_failed = false;
+                self.took = sent.map_or(self.took, |sent| now.duration_since(sent));
+            }
+            Ended::Failed | Ended::GivenUp => {
+                self.unanswered = self.unanswered.or(Some(now));
+                self.has_failed |= ended == Ended::Failed;
+            }
+        }
+    }
+
+    /// How long an answer may take. A server that has just needed longer than usual does so again.
+    pub(crate) fn patience(self) -> Duration {
+        (self.took * 2).clamp(PATIENCE, LONG_PATIENCE)
     }
 
     /// From when on the server counts as silent.
     pub(crate) fn silent_from(self) -> Option<Instant> {
-        let waited = self.sent.map(|sent| sent + PATIENCE);
-        self.failed.into_iter().chain(waited).min()
+        let waited = self.sent.map(|sent| sent + self.patience());
+        self.unanswered.into_iter().chain(waited).min()
     }
 }
 
@@ -97,6 +130,8 @@ impl Hold {
 pub(crate) struct Holder {
     settings: HoldSettings,
     hold: Hold,
+    /// What was done while no request has failed. It is forgotten if an answer comes after all.
+    unsure: Option<Record>,
     /// What was done and has not been reported.
     record: Option<Record>,
     /// The last error, so that it is logged once.
@@ -125,6 +160,7 @@ impl Holder {
         Self {
             settings,
             hold,
+            unsure: None,
             record,
             error: None,
             next: None,
@@ -161,6 +197,9 @@ impl Holder {
             Ok(held) => {
                 self.hold = held;
                 self.error = None;
+                if reach.has_failed {
+                    self.keep();
+                }
             }
             Err(error) => {
                 let error = with_causes(&error);
@@ -197,17 +236,17 @@ impl Holder {
                 }
                 let reason = asks.unwrap_or_default().to_owned();
                 tracing::warn!(reason, "no API server answers: pods are frozen");
-                self.record = Some(Record {
+                self.unsure = Some(Record {
                     frozen: time,
                     ended: None,
                     reason,
                 });
-                self.save();
             }
             (_, Hold::Free) => self.thaw(asks)?,
             // What the kubelet has started again since the last time, too.
             (_, Hold::Ended) => {
                 self.settings.pods.end()?;
+                self.keep();
                 if let Some(record) = &mut self.record
                     && record.ended.is_none()
                 {
@@ -224,6 +263,7 @@ impl Holder {
     fn thaw(&mut self, asks: Option<&str>) -> std::io::Result<()> {
         self.settings.pods.thaw()?;
         tracing::warn!(account = self.account(), "pods are thawed");
+        self.unsure = None;
         if asks.is_none() {
             // Nobody asks any more, and no request will tell of it.
             self.forget();
@@ -248,6 +288,14 @@ impl Holder {
             .is_some_and(|account| reason.ends_with(&account));
         if is_told && !self.is_holding() {
             self.forget();
+        }
+    }
+
+    /// What was done is to be reported.
+    fn keep(&mut self) {
+        if let Some(record) = self.unsure.take() {
+            self.record = Some(record);
+            self.save();
         }
     }
 

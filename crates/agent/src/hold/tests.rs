@@ -4,7 +4,7 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use super::{Hold, HoldSettings, Holder, PATIENCE, PodGroups, Reach};
+use super::{Ended, Hold, HoldSettings, Holder, PATIENCE, PodGroups, Reach};
 use crate::test_host::TestHost;
 
 const GRACE: Duration = Duration::from_mins(1);
@@ -46,7 +46,12 @@ impl Desk {
     /// Decides so long after the start; the first failure was then.
     fn update(&mut self, asks: Option<&str>, has_failed: bool, passed: Duration) {
         let mut reach = Reach::default();
-        reach.end(self.start, !has_failed);
+        let ended = if has_failed {
+            Ended::Failed
+        } else {
+            Ended::Answered
+        };
+        reach.end(self.start, ended);
         let instant = self.start + passed;
         self.holder.update(asks, reach, instant, at(passed));
     }
@@ -74,17 +79,79 @@ fn a_server_is_silent_at_once_if_it_refuses_and_after_a_moment_if_it_hangs() {
     assert_eq!(reach.silent_from(), None);
     reach.send(now, false);
     assert_eq!(reach.silent_from(), Some(now + PATIENCE));
-    reach.end(now, false);
+    reach.end(now, Ended::Failed);
     assert_eq!(reach.silent_from(), Some(now));
     // A further attempt does not let pods run for a moment.
     reach.send(now + seconds(1), true);
     assert_eq!(reach.silent_from(), Some(now));
-    reach.end(now + seconds(2), true);
+    reach.end(now + PATIENCE, Ended::Answered);
     assert_eq!(reach.silent_from(), None);
     // A failure that nobody has waited for is forgotten.
-    reach.end(now, false);
+    reach.end(now, Ended::Failed);
     reach.send(now + seconds(9), false);
     assert_eq!(reach.silent_from(), Some(now + seconds(9) + PATIENCE));
+}
+
+#[test]
+fn a_server_that_took_long_may_take_long_again_up_to_the_time_of_a_request() {
+    let now = Instant::now();
+    for (took, patience) in [(0, 1000), (400, 1000), (1500, 3000), (9000, 5000)] {
+        let mut reach = Reach::default();
+        reach.send(now, false);
+        let answered = now + Duration::from_millis(took);
+        reach.end(answered, Ended::Answered);
+        reach.send(answered, false);
+        let silent = answered + Duration::from_millis(patience);
+        assert_eq!(reach.silent_from(), Some(silent), "{took} ms");
+    }
+}
+
+#[test]
+fn what_was_done_is_told_only_if_a_request_has_failed_or_pods_were_ended() {
+    let mut desk = Desk::new("unsure");
+    let mut reach = Reach::default();
+    reach.send(desk.start, false);
+    let update = |desk: &mut Desk, reach, passed| {
+        let instant = desk.start + passed;
+        desk.holder
+            .update(Some("owner"), reach, instant, at(passed));
+    };
+    update(&mut desk, reach, PATIENCE);
+    desk.is("1", "");
+    // The request was not waited for any longer, and the next one is.
+    reach.end(desk.start + PATIENCE, Ended::GivenUp);
+    reach.send(desk.start + PATIENCE, true);
+    update(&mut desk, reach, seconds(2));
+    desk.is("1", "");
+    assert_eq!(desk.holder.account(), None);
+    let mut answered = reach;
+    answered.end(desk.start + seconds(3), Ended::Answered);
+    update(&mut desk, answered, seconds(3));
+    desk.is("0", "");
+    assert_eq!(desk.holder.account(), None);
+    let frozen = "(no API server answered: pods frozen at 2026-03-06T22:50:04.000Z";
+    // Another time it fails.
+    update(&mut desk, reach, seconds(4));
+    desk.is("1", "");
+    let mut failed = reach;
+    failed.end(desk.start + seconds(5), Ended::Failed);
+    update(&mut desk, failed, seconds(5));
+    assert_eq!(desk.holder.account(), Some(format!("{frozen})")));
+    assert!(desk.host.join("state/held.json").exists());
+    let account = desk.holder.account().unwrap();
+    update(&mut desk, answered, seconds(6));
+    desk.holder.reported(&account);
+    assert_eq!(desk.holder.account(), None);
+    // Or it ends too late.
+    update(&mut desk, reach, seconds(7));
+    update(&mut desk, reach, seconds(67));
+    desk.is("1", "1");
+    update(&mut desk, answered, seconds(68));
+    let account = desk.holder.account().unwrap();
+    assert!(
+        account.contains("ended at 2026-03-06T22:51:07"),
+        "{account}"
+    );
 }
 
 #[test]

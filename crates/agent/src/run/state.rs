@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 use super::text_of;
 use crate::config::Config;
 use crate::detect::with_causes;
-use crate::hold::{Holder, Reach};
+use crate::hold::{Ended, Holder, Reach};
 use crate::node::{
     Annotations, Attempt, DesiredAnnotations, Error as NodeError, OwnNode,
     ReclaimRequest, ReportState, is_requested,
@@ -32,26 +32,29 @@ use crate::watched::{Observed, backoff_while};
 /// operator has not acted on.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// How long the first try to request a reclaim may take: its connection may be one that died unnoticed,
-/// as while the host was suspended. Further tries leave a slow server the usual time.
-const FIRST_TRY: Duration = Duration::from_secs(1);
-
 /// What a request to the API server has led to.
 #[derive(Debug)]
 pub(super) enum Answer {
     Written(Result<Annotations, NodeError>),
+    /// The write was not waited for any longer.
+    GivenUp,
     Tried(Result<Attempt, NodeError>),
     Asked(Result<(), NodeError>),
 }
 
 impl Answer {
-    fn is_answer(&self) -> bool {
+    fn ended(&self) -> Ended {
         let error = match self {
+            Self::GivenUp => return Ended::GivenUp,
             Self::Written(answer) => answer.as_ref().err(),
             Self::Tried(answer) => answer.as_ref().err(),
             Self::Asked(answer) => answer.as_ref().err(),
         };
-        error.is_none_or(NodeError::is_answer)
+        if error.is_none_or(NodeError::is_answer) {
+            Ended::Answered
+        } else {
+            Ended::Failed
+        }
     }
 }
 
@@ -144,15 +147,18 @@ impl State {
                 )
             } else if self.has_work() && self.due <= now {
                 let desired = self.effective();
+                // The connection of the first try may be one that died unnoticed, as while the host was
+                // suspended. Further tries leave a slow server the usual time.
                 let is_first = desired.request.is_some() && self.failures == 0;
+                let patience = is_first.then(|| self.reach.patience());
                 Box::pin(async move {
                     let written = node.write(&desired);
-                    Answer::Written(if is_first {
-                        let written = timeout(FIRST_TRY, written).await;
-                        written.unwrap_or(Err(NodeError::Slow))
-                    } else {
-                        written.await
-                    })
+                    match patience {
+                        None => Answer::Written(written.await),
+                        Some(patience) => timeout(patience, written)
+                            .await
+                            .map_or(Answer::GivenUp, Answer::Written),
+                    }
                 })
             } else if self.may_check() && self.check_due <= now {
                 Box::pin(async move { Answer::Asked(node.ask().await) })
@@ -166,10 +172,11 @@ impl State {
 
     pub(super) fn apply_answer(&mut self, answer: Answer, is_urgent: bool) {
         let now = Instant::now();
-        self.reach.end(now, answer.is_answer());
+        self.reach.end(now, answer.ended());
         self.check_due = now + CHECK;
         match answer {
             Answer::Written(outcome) => self.apply_write(outcome),
+            Answer::GivenUp => self.apply_write(Err(NodeError::Slow)),
             Answer::Asked(_) => {}
             Answer::Tried(tried) => {
                 let was_satisfied = self.policy_check.is_satisfied();

@@ -260,7 +260,7 @@ impl Fixture {
     }
 
     /// The number of successful writes of the agent.
-    fn writes(&self) -> usize {
+    pub(crate) fn writes(&self) -> usize {
         let log = self.log.lock().unwrap();
         let own = log
             .iter()

@@ -5,12 +5,13 @@ use std::io;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::{Method, Request, Response};
 use http_body_util::Either;
 use kube::client::Body;
 use kubemu_apiserver::InProcess;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tower::Service;
 
 /// What happens to requests.
@@ -23,6 +24,8 @@ pub(crate) enum Fate {
     Refused,
     /// No answer ever comes.
     Lost,
+    /// The server answers, each time after so long.
+    Slow(Duration),
     /// The server answers, and ends every watch at once.
     WithoutWatches,
     /// The server answers until it has accepted a change, and then nothing listens.
@@ -99,6 +102,7 @@ impl Service<Request<Body>> for Connection {
                 Fate::WithoutWatches if is_watch => {
                     return Ok(Response::new(Either::Right(Body::empty())));
                 }
+                Fate::Slow(pause) => sleep(pause).await,
                 Fate::Answered | Fate::WithoutWatches | Fate::UntilChanged => {}
             }
             let answer = answer.await.unwrap_or_else(|never| match never {});

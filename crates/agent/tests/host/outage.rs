@@ -230,6 +230,50 @@ async fn pods_are_frozen_while_the_server_refuses_or_hangs_and_ended_after_the_g
     }
 }
 
+/// Whether pods are frozen at any time in the next minute.
+async fn are_frozen_within_a_minute(pods: &Pods) -> bool {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_mins(1) {
+        if pods.are_frozen() {
+            return true;
+        }
+        sleep(Duration::from_millis(1)).await;
+    }
+    false
+}
+
+#[tokio::test(start_paused = true)]
+async fn pods_are_not_held_while_a_server_answers_after_a_moment() {
+    let (fixture, pods) = running().await;
+    let writes = fixture.writes();
+    fixture.line.set(Fate::Slow(Duration::from_millis(200)));
+    pods.signal.begin();
+    assert!(!are_frozen_within_a_minute(&pods).await);
+    let found = fixture.wait_for_request().await;
+    assert!(!reason(&found).contains("no API server"), "{found}");
+    assert_eq!(fixture.writes(), writes + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_server_that_is_slow_nobody_says_that_it_did_not_answer() {
+    let (fixture, pods) = running().await;
+    let writes = fixture.writes();
+    fixture.line.set(Fate::Slow(Duration::from_secs(2)));
+    pods.signal.begin();
+    // Whether it answers at all is not known yet.
+    pods.wait(true).await;
+    let found = fixture.wait_for_request().await;
+    assert!(!reason(&found).contains("no API server"), "{found}");
+    pods.wait(false).await;
+    // From then on it is known how long it takes.
+    assert!(!are_frozen_within_a_minute(&pods).await);
+    assert_eq!(fixture.writes(), writes + 1);
+    let node = fixture.client().get(NODE).await.unwrap();
+    let now = &node["metadata"]["annotations"]["5spot.finos.org/reclaim-reason"];
+    assert_eq!(now, &found["reclaim-reason"]);
+    assert!(!pods.root.join("state/held.json").exists());
+}
+
 #[tokio::test(start_paused = true)]
 async fn pods_go_on_and_nothing_is_requested_if_the_signal_ends_before_the_server_is_back()
  {

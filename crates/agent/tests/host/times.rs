@@ -105,7 +105,9 @@ async fn without_a_server(
         reported.took.push(back.elapsed());
         let reason = found["reclaim-reason"].as_str().unwrap();
         assert!(reason.starts_with("login-session: 1 "), "{reason}");
-        assert!(reason.contains("pods frozen at"), "{reason}");
+        // A server that hangs for a moment has only been slow.
+        let is_told = reason.contains("pods frozen at");
+        assert_eq!(is_told, fate == Fate::Refused, "{reason}");
         pods.wait(false).await;
         desk.end("3");
         fixture.clear().await;
