@@ -141,11 +141,26 @@ pub(crate) struct Holder {
 }
 
 impl Holder {
-    /// Goes on with what an earlier agent of this host has done.
+    /// Goes on with what an earlier agent of this host has done. Frozen pods of which there is no record
+    /// count as frozen now: that agent may have ended before it was kept, and nobody else would let them
+    /// go on.
     pub(crate) fn start(settings: HoldSettings, now: Timestamp) -> Self {
         let record = record::read(settings.state.as_deref());
+        let mut unsure = None;
         let hold = match &record {
-            Some(record) if settings.pods.are_frozen() => {
+            _ if !settings.pods.are_frozen() => Hold::Free,
+            None => {
+                tracing::warn!("pods are frozen, and no record says since when");
+                unsure = Some(Record {
+                    frozen: now,
+                    ended: None,
+                    reason: String::new(),
+                });
+                Hold::Frozen {
+                    since: Instant::now(),
+                }
+            }
+            Some(record) => {
                 let passed = Duration::try_from(now.duration_since(record.frozen));
                 let since = Instant::now().checked_sub(passed.unwrap_or_default());
                 match record.ended {
@@ -155,12 +170,11 @@ impl Holder {
                     },
                 }
             }
-            _ => Hold::Free,
         };
         Self {
             settings,
             hold,
-            unsure: None,
+            unsure,
             record,
             error: None,
             next: None,
@@ -230,9 +244,15 @@ impl Holder {
         match (self.hold, next) {
             (Hold::Free, Hold::Free) => {}
             (Hold::Free, _) => {
-                if !self.settings.pods.freeze()? {
+                match self.settings.pods.freeze() {
+                    Ok(true) => {}
                     // A host without pods.
-                    return Ok(Hold::Free);
+                    Ok(false) => return Ok(Hold::Free),
+                    Err(error) => {
+                        // What is not held as a whole is not held, and would stay frozen.
+                        let _ = self.settings.pods.thaw();
+                        return Err(error);
+                    }
                 }
                 let reason = asks.unwrap_or_default().to_owned();
                 tracing::warn!(reason, "no API server answers: pods are frozen");

@@ -26,7 +26,7 @@ impl PodGroups {
     /// Freezes all pods, and those that start from now on. Returns whether there is such a group.
     ///
     /// # Errors
-    /// This process may not, or the groups are those of version 1.
+    /// This process may not, or the groups are those of version 1. Those of another group may be frozen.
     pub(crate) fn freeze(&self) -> io::Result<bool> {
         self.write("cgroup.freeze", "1")
     }
@@ -53,10 +53,11 @@ impl PodGroups {
         ALL_PODS.into_iter().map(|name| self.root.join(name))
     }
 
-    /// Writes to a file of each group. No file is created: in another place than a control group it
-    /// would stay.
+    /// Writes to a file of each group, also after one has failed. No file is created: in another place
+    /// than a control group it would stay.
     fn write(&self, file: &str, text: &str) -> io::Result<bool> {
         let mut is_any = false;
+        let mut failed = None;
         for group in self.groups() {
             if !group.is_dir() {
                 continue;
@@ -68,11 +69,11 @@ impl PodGroups {
                 Err(error) => {
                     let path = group.join(file);
                     let why = format!("{}: {error}", path.display());
-                    return Err(io::Error::new(error.kind(), why));
+                    failed = Some(io::Error::new(error.kind(), why));
                 }
             }
         }
-        Ok(is_any)
+        failed.map_or(Ok(is_any), Err)
     }
 }
 

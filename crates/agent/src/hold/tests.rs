@@ -155,6 +155,61 @@ fn what_was_done_is_told_only_if_a_request_has_failed_or_pods_were_ended() {
 }
 
 #[test]
+fn frozen_pods_of_which_no_record_was_kept_go_on_or_are_frozen_since_the_start() {
+    let mut desk = Desk::new("no-record");
+    desk.host.write(FREEZE, "1\n");
+    let restart = |desk: &mut Desk| {
+        desk.holder = Holder::start(settings(&desk.host), at(seconds(0)));
+        desk.start = Instant::now();
+        assert!(desk.holder.is_holding());
+        assert_eq!(desk.holder.account(), None);
+    };
+    restart(&mut desk);
+    desk.update(None, false, seconds(0));
+    desk.is("0", "");
+    desk.host.write(FREEZE, "1\n");
+    restart(&mut desk);
+    desk.update(Some("owner"), true, seconds(1));
+    desk.update(Some("owner"), true, seconds(58));
+    desk.is("1", "");
+    let account = desk.holder.account().unwrap();
+    assert!(
+        account.ends_with("frozen at 2026-03-06T22:50:00.000Z)"),
+        "{account}"
+    );
+    desk.update(Some("owner"), true, seconds(61));
+    desk.is("1", "1");
+}
+
+#[test]
+fn of_two_groups_of_pods_none_stays_frozen_if_one_cannot_be() {
+    const OTHER: &str = "groups/kubepods/cgroup.freeze";
+    let mut desk = Desk::new("two-groups");
+    fs::create_dir_all(desk.host.join(OTHER)).unwrap();
+    desk.update(Some("owner"), true, seconds(0));
+    desk.is("0", "");
+    assert_eq!(desk.holder.hold, Hold::Free);
+    assert_eq!(desk.holder.account(), None);
+    let error = desk.holder.error.clone().unwrap();
+    assert!(error.contains("kubepods/cgroup.freeze"), "{error}");
+    // Now both can be, and only the second one can go on.
+    fs::remove_dir(desk.host.join(OTHER)).unwrap();
+    desk.host.write(OTHER, "0");
+    desk.update(Some("owner"), true, seconds(1));
+    desk.is("1", "");
+    desk.host.remove(FREEZE);
+    fs::create_dir(desk.host.join(FREEZE)).unwrap();
+    desk.update(None, true, seconds(2));
+    assert_eq!(fs::read_to_string(desk.host.join(OTHER)).unwrap(), "0");
+    assert!(desk.holder.is_holding());
+    fs::remove_dir(desk.host.join(FREEZE)).unwrap();
+    desk.host.write(FREEZE, "1");
+    desk.update(None, true, seconds(3));
+    desk.is("0", "");
+    assert!(!desk.holder.is_holding());
+}
+
+#[test]
 fn pods_are_frozen_at_once_and_ended_after_the_grace() {
     let mut desk = Desk::new("grace");
     desk.update(None, true, seconds(0));
