@@ -3,9 +3,9 @@
 
 mod state;
 
+use std::convert::Infallible;
 use std::future::{Future, pending};
 use std::io;
-use std::pin::pin;
 
 use fivespot_api::name::{RECLAIM_CONFIG_KEY, SYSTEM_NAMESPACE, reclaim_config_map};
 use futures::future::BoxFuture;
@@ -123,26 +123,44 @@ impl Inputs {
 ///
 /// # Errors
 /// Processes cannot be detected. Requests to the API server are retried forever.
-pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Error> {
+///
+/// # Guarantees
+/// When it ends, pods that it has frozen go on, also if it ends with an error.
+pub async fn run(mut agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Error> {
     let name = agent.node.name.clone();
     let directory = agent.run_directory.as_ref();
-    let mut publisher = Publisher::start(directory, &agent.proc, &name);
+    let publisher = Publisher::start(directory, &agent.proc, &name);
     let mut inputs = Inputs {
         nodes: watch_object(agent.node.api(), name.clone()),
         configs: watch_object(config_maps(&agent.node), reclaim_config_map(&name)),
         detection: None,
-        signals: signals(agent.signals, directory),
+        signals: signals(std::mem::take(&mut agent.signals), directory),
         request: None,
         reporting: None,
     };
     inputs.signals.watch();
-    let holder = holder(agent.hold, &agent.proc, agent.now);
+    let holder = holder(agent.hold.take(), &agent.proc, agent.now);
     let mut state = State::new(agent.requirement, holder);
     let host = (agent.proc.clone(), agent.mode);
     let absent = inputs.signals.are_absent();
     let machine = agent.machine.clone();
     inputs.reporting = machine.map(|it| Reporting::start(it, host, absent, agent.now));
-    let mut stop = pin!(stop);
+    let ended = tokio::select! {
+        biased;
+        () = stop => Ok(()),
+        Err(error) = follow(agent, inputs, &mut state, publisher) => Err(error),
+    };
+    state.stop();
+    ended
+}
+
+/// Acts on every input until processes cannot be detected.
+async fn follow(
+    agent: Agent,
+    mut inputs: Inputs,
+    state: &mut State,
+    mut publisher: Publisher,
+) -> Result<Infallible, Error> {
     loop {
         if !state.is_watching() {
             inputs.detection = None;
@@ -150,18 +168,11 @@ pub async fn run(agent: Agent, stop: impl Future<Output = ()>) -> Result<(), Err
             let begun = Detection::begin(agent.proc.clone(), agent.mode).await?;
             inputs.detection = Some(begun);
         }
-        let input = tokio::select! {
-            biased;
-            () = &mut stop => {
-                state.stop();
-                return Ok(());
-            }
-            input = inputs.next(&state) => input?,
-        };
+        let input = inputs.next(state).await?;
         let might_request = state.may_request();
         let signals = &mut inputs.signals;
         match input {
-            Input::Config => inputs.apply_config(&mut state, &agent.proc),
+            Input::Config => inputs.apply_config(state, &agent.proc),
             Input::Node => state.apply_node(&inputs.nodes.observed.borrow_and_update()),
             Input::Process(process) => state.request_reclaim(&process, (agent.now)()),
             Input::Signals => state.apply_signals(signals, (agent.now)()),

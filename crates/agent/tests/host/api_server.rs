@@ -10,7 +10,7 @@ use fivespot_agent::hold::HoldSettings;
 use fivespot_agent::node::{Identity, OwnNode};
 use fivespot_agent::policy_check::PolicyRequirement;
 use fivespot_agent::reporting::OwnMachine;
-use fivespot_agent::run::{Agent, run};
+use fivespot_agent::run::{Agent, Error, run};
 use fivespot_agent::run_directory::RunDirectory;
 use fivespot_agent::signal::{Sessions, Settings, Source};
 use fivespot_api::name;
@@ -62,7 +62,7 @@ pub(crate) struct Fixture {
     pub(crate) now: fn() -> Timestamp,
     /// Who the agent is.
     pub(crate) user: User,
-    agent: Option<JoinHandle<()>>,
+    agent: Option<JoinHandle<Result<(), Error>>>,
 }
 
 impl Drop for Fixture {
@@ -199,9 +199,14 @@ impl Fixture {
             requirement: PolicyRequirement::Required,
             now: self.now,
         };
-        self.agent = Some(tokio::spawn(async move {
-            run(agent, std::future::pending()).await.unwrap();
-        }));
+        self.agent = Some(tokio::spawn(run(agent, std::future::pending())));
+    }
+
+    /// Waits until the agent has ended by itself, with an error.
+    pub(crate) async fn wait_for_end(&mut self) {
+        let agent = self.agent.take().unwrap();
+        let ended = tokio::time::timeout(NEVER, agent).await;
+        assert!(ended.unwrap().unwrap().is_err());
     }
 
     /// Waits until the annotations of the Node satisfy `holds`, and returns them without the

@@ -45,6 +45,11 @@ impl FakeProc {
         std::os::unix::fs::symlink(pid.to_string(), self.0.join("self")).unwrap();
     }
 
+    /// Removes everything: nothing can be read any more.
+    pub(crate) fn vanish(&self) {
+        fs::remove_dir_all(&self.0).unwrap();
+    }
+
     /// Removes the process.
     pub(crate) fn end(&self, pid: u32) {
         fs::remove_dir_all(self.0.join(pid.to_string())).unwrap();

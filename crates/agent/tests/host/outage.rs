@@ -275,6 +275,32 @@ async fn of_a_server_that_is_slow_nobody_says_that_it_did_not_answer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn pods_go_on_if_an_agent_ends_because_it_cannot_watch_processes() {
+    let mut fixture = Fixture::new().await;
+    let pods = Pods::of(&mut fixture);
+    // Nothing but time leads to a retry.
+    fixture.signal_file = None;
+    let text = config_text(&["steam"]);
+    fixture.configure(&text).await;
+    // An earlier agent froze them, and this one may not let them go on yet.
+    pods.write("cgroup.freeze", "1");
+    let other = pods.root.join("groups/kubepods");
+    fs::create_dir_all(other.join("cgroup.freeze")).unwrap();
+    fixture.start_agent();
+    fixture.wait_for_report(&accepted(&text)).await;
+    // A retry has just been made.
+    pods.wait(false).await;
+    pods.write("cgroup.freeze", "1");
+    pods.wait(false).await;
+    fs::remove_dir(other.join("cgroup.freeze")).unwrap();
+    fs::write(other.join("cgroup.freeze"), "1").unwrap();
+    fixture.fake.vanish();
+    fixture.wait_for_end().await;
+    let text = fs::read_to_string(other.join("cgroup.freeze")).unwrap();
+    assert_eq!(text, "0");
+}
+
+#[tokio::test(start_paused = true)]
 async fn pods_go_on_and_nothing_is_requested_if_the_signal_ends_before_the_server_is_back()
  {
     let (fixture, pods) = running().await;
