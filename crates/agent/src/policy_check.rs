@@ -69,6 +69,13 @@ impl PolicyCheck {
         }
     }
 
+    /// The Node is there, without which nothing could be tried.
+    pub(crate) fn node_appeared(&mut self) {
+        if self.state == PolicyState::Unknown {
+            self.due = self.due.map(|due| due.min(Instant::now()));
+        }
+    }
+
     /// Whether the agent may do its work.
     pub(crate) fn is_satisfied(&self) -> bool {
         matches!(self.state, PolicyState::InForce | PolicyState::NotRequired)

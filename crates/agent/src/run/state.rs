@@ -329,6 +329,9 @@ impl State {
     pub(super) fn apply_node(&mut self, observed: &Observed<PartialObjectMeta<Node>>) {
         let was_requested =
             matches!(&self.node, Observed::Is(found) if is_requested(found));
+        if matches!(observed, Observed::Is(_)) && !matches!(self.node, Observed::Is(_)) {
+            self.policy_check.node_appeared();
+        }
         self.node = match observed {
             Observed::Unknown => Observed::Unknown,
             Observed::Absent => Observed::Absent,

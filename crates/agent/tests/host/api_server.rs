@@ -24,6 +24,7 @@ use kubemu_apiserver::{
 use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
 use crate::fake_proc::FakeProc;
 use crate::line::Line;
@@ -633,6 +634,27 @@ async fn the_agent_waits_for_a_node_that_is_created_later() {
         .unwrap();
     fixture.set_machine_id("c0ffee").await;
     fixture.wait_for_request().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_signal_is_requested_as_soon_as_the_node_appears() {
+    let mut fixture = Fixture::new().await;
+    let client = fixture.client();
+    client.delete(NODE, &Delete::default()).await.unwrap();
+    let path = std::env::temp_dir().join(unique("5spot-agent-signal-"));
+    fs::write(&path, "").unwrap();
+    fixture.signal_file = Some(path.clone());
+    fixture.start_agent();
+    // Between two checks of the policy, of which there is one every ten seconds.
+    tokio::time::sleep(Duration::from_secs(62)).await;
+    let node = json!({"metadata": {"name": "worker-1"}});
+    client.create("/api/v1/nodes", node).await.unwrap();
+    fixture.set_machine_id("c0ffee").await;
+    let began = Instant::now();
+    fixture.wait_for_request().await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    fs::remove_file(&path).unwrap();
 }
 
 fn not_in_force(text: &str) -> String {
