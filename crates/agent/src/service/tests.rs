@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use super::{
     Installed, PODS, PODS_UNIT, Service, UNIT, install, installed, quoted, uninstall,
@@ -226,6 +227,88 @@ fn the_service_of_pods_may_give_two_files_to_the_agent_and_nothing_else() {
         "ExecStopPost",
         &format!("-/bin/sh -c 'chown root:root {files}'"),
     );
+}
+
+/// Which of the units start before which, by the keys of all. systemd stops them in the reverse order.
+fn starts_before(units: &[(&'static str, String)]) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for (unit, text) in units {
+        let lines = text.lines().filter_map(|line| line.split_once('='));
+        for (key, others) in lines {
+            for other in others.split_whitespace().map(str::to_owned) {
+                match key {
+                    "Before" => pairs.push(((*unit).to_owned(), other)),
+                    "After" => pairs.push((other, (*unit).to_owned())),
+                    _ => {}
+                }
+            }
+        }
+    }
+    pairs
+}
+
+#[test]
+fn the_agent_stops_before_the_files_are_taken_from_it_by_which_pods_go_on() {
+    let units = service().files().unwrap();
+    let order = starts_before(&units);
+    let is_before = |first: &str, second: &str| {
+        order.contains(&(first.to_owned(), second.to_owned()))
+    };
+    assert!(is_before(PODS_UNIT, UNIT), "{order:?}");
+    assert!(!is_before(UNIT, PODS_UNIT), "{order:?}");
+    // Both stop together: else the order says nothing.
+    let pods = units.iter().find(|(unit, _)| *unit == PODS_UNIT).unwrap();
+    let bound = format!("BindsTo={UNIT}");
+    assert!(pods.1.lines().any(|line| line == bound), "{}", pods.1);
+}
+
+#[test]
+fn the_service_of_pods_starts_before_the_agent_and_gives_it_the_files_then() {
+    const AGENT: u32 = 61_003;
+    let host = TestHost::new("service-chown");
+    let file = "cgroup/kubepods.slice/cgroup.freeze";
+    host.write(file, "0");
+    host.write("cgroup/kubepods.slice/cgroup.kill", "");
+    if chown(host.join(file), Some(0), None).is_err() {
+        eprintln!("NOT TESTED, needs root to give files to another user");
+        return;
+    }
+    let keys = keys(PODS);
+    let command = |key: &str| {
+        let text = keys[key]
+            .join("")
+            .replace("/run/5spot", &host.display().to_string());
+        let groups = host.join("cgroup").display().to_string();
+        let text = text.replace("/sys/fs/cgroup", &groups);
+        let script = text.split('\'').nth(1).unwrap();
+        // It says that it has looked, and looks again when it is told to.
+        let script = script.replace("sleep 2", "echo && read turn");
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", &script]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+    };
+    let owner = || fs::metadata(host.join(file)).unwrap().uid();
+    let mut child = command("ExecStart").spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    lines.next().unwrap().unwrap();
+    let mut look = || {
+        writeln!(input).unwrap();
+        lines.next().unwrap().unwrap();
+    };
+    // The agent's directory is not there.
+    look();
+    look();
+    assert_eq!(owner(), 0);
+    fs::create_dir(host.join("agent")).unwrap();
+    chown(host.join("agent"), Some(AGENT), None).unwrap();
+    look();
+    assert_eq!(owner(), AGENT);
+    drop(input);
+    child.wait().unwrap();
+    assert!(command("ExecStopPost").status().unwrap().success());
+    assert_eq!(owner(), 0);
 }
 
 #[test]
