@@ -126,26 +126,39 @@ impl Source for Sessions {
             let why = format!("{}: {error}", self.directory.display());
             io::Error::new(error.kind(), why)
         })?;
+        // Beside `<id>` there are pipes `<id>.ref`, and files that are being written.
+        let is_session = |name: &str| {
+            name.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !away.contains(name)
+        };
+        let mut names = entries
+            .map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned()))
+            .filter(|name: &io::Result<String>| {
+                name.as_ref().map_or(true, |name| is_session(name))
+            });
         let mut number = 0_u32;
-        for entry in entries.take(MAX_SESSIONS) {
-            let entry = entry?;
-            // Beside `<id>` there are pipes `<id>.ref`, and files that are being written.
-            let name = entry.file_name();
-            let name = name.to_string_lossy();
-            if !name.bytes().all(|byte| byte.is_ascii_alphanumeric())
-                || away.contains(&*name)
-            {
-                continue;
-            }
-            match bounded::read(&entry.path(), MAX_BYTES) {
+        let mut failed = None;
+        for name in names.by_ref().take(MAX_SESSIONS) {
+            let name = name?;
+            match bounded::read(&self.directory.join(&name), MAX_BYTES) {
                 Ok((text, _)) => number += u32::from(counts(&text, self.counted)),
                 // It ended meanwhile.
                 Err(error) if is_missing(&error) => {}
                 Err(error) => {
                     let why = format!("session {name}: {error}");
-                    return Err(io::Error::new(error.kind(), why));
+                    failed = Some(io::Error::new(error.kind(), why));
                 }
             }
+        }
+        if names.next().is_some() {
+            failed = Some(io::Error::other(format!(
+                "{} has more than {MAX_SESSIONS} sessions, and a person may be at one that is not \
+                 read",
+                self.directory.display()
+            )));
+        }
+        // What cannot be read hides nobody who is seen.
+        if let (0, Some(error)) = (number, failed) {
+            return Err(error);
         }
         let plural = if number == 1 { "" } else { "s" };
         let reason = || format!("login-session: {number} active session{plural}");

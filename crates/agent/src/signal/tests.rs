@@ -326,6 +326,40 @@ fn only_the_files_of_sessions_are_read_and_their_number_is_the_reason() {
 }
 
 #[test]
+fn of_many_sessions_each_is_read_and_more_than_can_be_are_an_error() {
+    let host = TestHost::new("signal-crowd-of-sessions");
+    let ssh = DESKTOP.replace("REMOTE=0", "REMOTE=1");
+    for number in 1..=256 {
+        host.write(&format!("sessions/{number}"), &ssh);
+        host.write(&format!("sessions/{number}.ref"), "");
+    }
+    let now = after(Instant::now(), 0);
+    let mut source = Sessions::new(&host, Counted::All);
+    let stands = Ok(Some("login-session: 256 active sessions".to_owned()));
+    assert_eq!(reason(&mut source, now), stands);
+    let mut source = Sessions::new(&host, Counted::Local);
+    assert_eq!(reason(&mut source, now), Ok(None));
+    host.write("sessions/257", &ssh);
+    let directory = host.join("sessions").display().to_string();
+    assert_eq!(
+        reason(&mut source, now),
+        Err(format!(
+            "{directory} has more than 256 sessions, and a person may be at one that is not read"
+        ))
+    );
+    // What is not read hides nobody.
+    for number in 1..=257 {
+        host.write(&format!("sessions/{number}"), DESKTOP);
+    }
+    let stands = Ok(Some("login-session: 256 active sessions".to_owned()));
+    assert_eq!(reason(&mut source, now), stands);
+    host.remove("sessions/257");
+    host.write("sessions/1", &DESKTOP.repeat(100));
+    let stands = Ok(Some("login-session: 255 active sessions".to_owned()));
+    assert_eq!(reason(&mut source, now), stands);
+}
+
+#[test]
 fn sessions_that_cannot_be_read_are_no_signal() {
     let host = TestHost::new("signal-no-sessions");
     let now = after(Instant::now(), 0);
