@@ -109,7 +109,8 @@ pub trait Source: fmt::Debug + Send {
     ///
     /// # Errors
     /// It is not known whether one stands. This never counts as a signal: a reclaim ends the pods
-    /// of the host. With the kind `WouldBlock` it will be known soon.
+    /// of the host. With the kind `WouldBlock` it will be known, and until then the host does not count
+    /// as free.
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>>;
 }
 
@@ -117,7 +118,7 @@ pub trait Source: fmt::Debug + Send {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "reading")]
 pub enum Reading {
-    /// It has not been read yet.
+    /// It is not known yet, or not any more.
     #[serde(skip)]
     NotYet,
     /// No signal stands.
@@ -252,7 +253,9 @@ impl Signals {
                     }),
                     ..signal
                 }),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    Reading::NotYet
+                }
                 Err(error) => Reading::Unreadable {
                     why: with_causes(&error),
                 },
@@ -335,7 +338,7 @@ fn log(signal: &str, earlier: &Reading, now: &Reading) {
             tracing::error!(signal, error, "signal cannot be read, and does not count");
         }
         Reading::NotYet | Reading::Absent => {
-            if *earlier != Reading::NotYet {
+            if !matches!(earlier, Reading::NotYet | Reading::Absent) {
                 tracing::info!(signal, "signal does not stand any more");
             }
         }

@@ -40,6 +40,8 @@ pub struct Load {
     ticks_per_second: u64,
     /// The oldest is as old as the time of the limit, once it has passed.
     samples: VecDeque<Sample>,
+    /// Whether the time of the limit has passed since the oldest.
+    is_known: bool,
 }
 
 /// Time of processors since boot.
@@ -59,6 +61,7 @@ impl Load {
             groups: groups.to_owned(),
             ticks_per_second: rustix::param::clock_ticks_per_second().max(1),
             samples: VecDeque::new(),
+            is_known: false,
         }
     }
 
@@ -124,6 +127,12 @@ impl Source for Load {
         "load".to_owned()
     }
 
+    fn note(&self) -> Option<String> {
+        let time = self.limit.time;
+        let is_on_the_way = !self.is_known && !self.samples.is_empty();
+        is_on_the_way.then(|| format!("not known before {time} of readings"))
+    }
+
     fn read(&mut self, now: Now) -> io::Result<Option<Signal>> {
         let time = Duration::try_from(jiff::SignedDuration::from(self.limit.time))
             .unwrap_or_default();
@@ -131,6 +140,7 @@ impl Source for Load {
             Ok(next) => next,
             Err(error) => {
                 self.samples.clear();
+                self.is_known = false;
                 return Err(error);
             }
         };
@@ -151,8 +161,10 @@ impl Source for Load {
         {
             self.samples.pop_front();
         }
-        let Some(first) = self.samples.front().filter(|first| age(first) >= time) else {
-            return Ok(None);
+        let first = self.samples.front().filter(|first| age(first) >= time);
+        self.is_known = first.is_some();
+        let Some(first) = first else {
+            return Err(io::ErrorKind::WouldBlock.into());
         };
         let whole = next.whole.saturating_sub(first.whole);
         let pods = next.pods.saturating_sub(first.pods);

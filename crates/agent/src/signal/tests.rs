@@ -444,6 +444,11 @@ const GROUP: &str = "kubepods.slice/cpu.stat";
 /// What stands above the limit.
 const ABOVE: &str = "load: above 1.5 for 1m";
 
+/// What is read before the time of the limit has passed.
+fn unknown() -> Result<Option<String>, String> {
+    Err(std::io::ErrorKind::WouldBlock.to_string())
+}
+
 #[test]
 fn load_is_what_programs_outside_pods_use_over_the_whole_time() {
     let groups = [
@@ -457,7 +462,7 @@ fn load_is_what_programs_outside_pods_use_over_the_whole_time() {
         // Two processors' worth outside pods, and ten by pods.
         for seconds in 0..60 {
             let read = processor.read(seconds, 12 * seconds, 10 * seconds);
-            assert_eq!(read, Ok(None), "{group} {seconds}");
+            assert_eq!(read, unknown(), "{group} {seconds}");
         }
         assert_eq!(
             processor.read(60, 720, 600),
@@ -482,27 +487,24 @@ fn a_short_burst_and_the_work_of_pods_are_no_load() {
         // Six processors for ten seconds of every minute.
         whole += if seconds % 60 < 10 { 6 } else { 0 };
         let read = processor.read(seconds, whole + 64 * seconds, 64 * seconds);
-        assert_eq!(read, Ok(None), "{seconds}");
+        let wanted = if seconds < 60 { unknown() } else { Ok(None) };
+        assert_eq!(read, wanted, "{seconds}");
     }
 }
 
 #[test]
 fn a_counter_that_begins_anew_is_not_taken_for_use_of_the_host() {
     let mut processor = Processor::new("anew", GROUP);
-    for seconds in 0..=60 {
-        assert_eq!(
-            processor.read(seconds, 10 * seconds, 10 * seconds),
-            Ok(None)
-        );
+    for seconds in 0..60 {
+        let read = processor.read(seconds, 10 * seconds, 10 * seconds);
+        assert_eq!(read, unknown());
     }
+    assert_eq!(processor.read(60, 600, 600), Ok(None));
     // The kubelet has made its control group again.
     for seconds in 61..=120 {
         let pods = 10 * (seconds - 61);
-        assert_eq!(
-            processor.read(seconds, 10 * seconds, pods),
-            Ok(None),
-            "{seconds}"
-        );
+        let read = processor.read(seconds, 10 * seconds, pods);
+        assert_eq!(read, unknown(), "{seconds}");
     }
     let pods = 10 * (130 - 61);
     assert_eq!(processor.read(130, 1300, pods), Ok(None));
@@ -550,7 +552,7 @@ fn load_of_a_host_without_pods_is_all_that_it_uses() {
         processor.host.write(&format!("cgroup/{file}"), "");
     }
     for seconds in 0..60 {
-        assert_eq!(processor.read(seconds, seconds, 0), Ok(None), "{seconds}");
+        assert_eq!(processor.read(seconds, seconds, 0), unknown(), "{seconds}");
     }
     assert_eq!(processor.read(60, 60, 0), Ok(None));
     assert_eq!(processor.read(70, 160, 0), Ok(Some(ABOVE.to_owned())));
@@ -562,6 +564,46 @@ fn load_of_a_host_without_pods_is_all_that_it_uses() {
         let stands = (seconds < 127).then(|| ABOVE.to_owned());
         assert_eq!(read, Ok(stands), "{seconds}");
     }
+}
+
+#[test]
+fn a_host_is_not_free_of_load_before_it_was_watched_for_the_whole_time() {
+    let mut processor = Processor::new("warm", GROUP);
+    let mut signals = Signals::new(vec![Box::new(processor.load.clone())]);
+    let mut read = |processor: &mut Processor, seconds: u64, pods: u64| {
+        let _ = processor.read(seconds, 20 * seconds, pods);
+        signals.read(after(processor.start, seconds));
+        let (_, reading) = signals.readings().next().unwrap();
+        (reading.clone(), *signals.are_absent().borrow())
+    };
+    for seconds in 0..60 {
+        let found = read(&mut processor, seconds, 20 * seconds);
+        assert_eq!(found, (Reading::NotYet, false), "{seconds}");
+    }
+    let found = read(&mut processor, 60, 1200);
+    assert_eq!(found, (Reading::Absent, true));
+    // The machine has left, and the owner works: the group of pods is another one.
+    for seconds in 61..121 {
+        let found = read(&mut processor, seconds, 0);
+        assert_eq!(found, (Reading::NotYet, false), "{seconds}");
+    }
+    let (reading, is_free) = read(&mut processor, 121, 0);
+    assert!(matches!(reading, Reading::Stands(_)), "{reading:?}");
+    assert!(!is_free);
+    // It is made anew once more: what stood may have ended.
+    assert_eq!(read(&mut processor, 126, 1).0, reading);
+    let found = read(&mut processor, 127, 0);
+    assert_eq!(found, (Reading::NotYet, false));
+}
+
+#[test]
+fn load_says_that_it_is_not_known_yet() {
+    let mut processor = Processor::new("note", GROUP);
+    let _ = processor.read(0, 0, 0);
+    let note = "not known before 1m of readings";
+    assert_eq!(processor.load.note().as_deref(), Some(note));
+    let _ = processor.read(60, 0, 0);
+    assert_eq!(processor.load.note(), None);
 }
 
 #[test]
