@@ -25,7 +25,9 @@ use crate::columns::table;
 use crate::document::Document;
 use crate::preview::human;
 use crate::preview::span::{Range, Span};
-use crate::preview::{Context, PlannedMachine, Unevaluated, calendar_not_found, source};
+use crate::preview::{
+    Context, PlannedMachine, Unevaluated, calendar_not_found, class_not_found, source,
+};
 use crate::time::InstantOrDate;
 use crate::{Failure, Format, Outcome, document, output, plain};
 
@@ -231,12 +233,7 @@ impl Fleet {
             unknown.extend(machine.missing_calendars.iter().map(|calendar| {
                 format!("{}: {}", machine.namespace, calendar_not_found(calendar))
             }));
-            unknown.extend(machine.unknown_class.iter().map(|class| {
-                format!(
-                    "ScheduledMachineClass {class} was not found; its hosts, lead time and end \
-                     policy are left out."
-                )
-            }));
+            unknown.extend(machine.unknown_class().map(class_not_found));
         }
         self.warnings.extend(unknown);
     }

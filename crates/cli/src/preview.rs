@@ -42,7 +42,9 @@ use source::Selection;
 use span::Range;
 
 pub(crate) use context::Context;
-pub(crate) use planned::{PlannedCapacity, PlannedMachine, calendar_not_found};
+pub(crate) use planned::{
+    PlannedCapacity, PlannedMachine, calendar_not_found, class_not_found,
+};
 
 const EXAMPLES: &str = "\
 Examples:

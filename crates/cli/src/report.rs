@@ -12,6 +12,7 @@ use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{self, Lease, verdict};
+use fivespot_dashboard::unknown_class;
 use fivespot_usage::{
     Capacity, Machine, Month, Query, Rates, Report, csv, html, schema, text,
 };
@@ -22,7 +23,7 @@ use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
-use crate::preview::{Context, PlannedCapacity, PlannedMachine};
+use crate::preview::{Context, PlannedCapacity, PlannedMachine, class_not_found};
 use crate::{Failure, Outcome, document, output, plain, undecodable};
 
 /// The largest size of a file of rates, in bytes.
@@ -252,7 +253,10 @@ fn report(
         .iter()
         .map(
             |document| match machine(document, &context, &judge.lease, now) {
-                Ok(machine) => machine,
+                Ok((machine, note)) => {
+                    notes.extend(note);
+                    machine
+                }
                 Err(failure) => {
                     notes.push(failure.to_string());
                     without_account(document, None)
@@ -299,28 +303,22 @@ fn counted(
     all
 }
 
-/// The usage of one ScheduledMachine, up to `now`.
+/// The usage of one ScheduledMachine, up to `now`; with a note if its class is not known.
 fn machine(
     document: &Document,
     context: &Context,
     lease: &Lease,
     now: Timestamp,
-) -> Result<Machine, Failure> {
+) -> Result<(Machine, Option<String>), Failure> {
     let mut object: ScheduledMachine = serde_json::from_value(document.object.clone())
         .map_err(|error| undecodable(&document.origin, error))?;
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
-    // Without the schedule that it follows, the machine counts as not wanted.
-    let observed = object.status.as_ref();
-    let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-    let inputs = &context.inputs;
-    let _ = inputs.resolve(&mut object.spec.schedule, &namespace, observed);
+    // Without a schedule that can be evaluated, the machine counts as not wanted.
+    let schedule = context.inputs.schedule(&mut object, &namespace).ok();
+    let schedule = schedule.filter(|_| object.spec.is_enabled());
     let metadata = &object.metadata;
-    let schedule = object.spec.schedule(inputs.calendars(&namespace)).ok();
-    let schedule = schedule
-        .filter(|_| object.spec.is_enabled())
-        .map(|it| it.with_overrides(inputs.overrides(&object, &namespace)));
     let status = object.status.clone().unwrap_or_default();
-    Ok(Machine {
+    let machine = Machine {
         usage: Machine::account(&status, schedule.as_ref(), now),
         name: metadata.name.clone().unwrap_or_default(),
         labels: metadata.labels.clone().unwrap_or_default(),
@@ -328,7 +326,12 @@ fn machine(
         created: metadata.creation_timestamp.as_ref().map(|at| at.0),
         verdict: Some(verdict(&object, lease, now)),
         namespace,
-    })
+    };
+    let unknown = unknown_class(&object.spec).map(|class| {
+        let (namespace, name) = (&machine.namespace, &machine.name);
+        format!("{namespace}/{name}: {}", class_not_found(class))
+    });
+    Ok((machine, unknown))
 }
 
 /// Reads a file of rates.

@@ -1,19 +1,25 @@
-//! What schedules depend on besides their machines: overrides, calendars and shared schedules.
+//! What machines and schedules depend on besides their objects: classes, overrides, calendars and
+//! shared schedules.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    FollowedSchedule, Provided, Resolved, ScheduleOverride, ScheduleSpec,
-    ScheduledMachine, SharedSchedule, SpotScheduleRef,
+    ClassProblem, FollowedSchedule, PreparedClass, Provided, Resolved, ResolvedClass,
+    ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClassSpec,
+    ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
 };
 use fivespot_plan::overrides::is_longer;
-use fivespot_schedule::{Dates, Override};
+use fivespot_schedule::{Dates, Override, Schedule};
 
-/// The overrides, calendars and shared schedules of all namespaces.
+/// The classes, and the overrides, calendars and shared schedules of all namespaces.
 #[derive(Clone, Debug, Default)]
 pub struct ScheduleInputs {
+    /// By name.
+    pub(crate) classes: BTreeMap<String, Arc<Class>>,
+    /// The labels of namespaces, by name.
+    namespaces: BTreeMap<String, BTreeMap<String, String>>,
     /// Those that the operator considers, by namespace.
     pub(crate) considered: BTreeMap<String, ConsideredOverrides<Arc<ScheduleOverride>>>,
     /// By namespace and name.
@@ -22,7 +28,92 @@ pub struct ScheduleInputs {
     pub(crate) shared: BTreeMap<[String; 3], Arc<SharedSchedule>>,
 }
 
+/// A class of machines, without the specs of its provider objects, which may be large and decide
+/// nothing about when machines run.
+#[derive(Debug)]
+pub(crate) struct Class {
+    prepared: PreparedClass,
+    /// The same for a namespace whose labels are not known: they are taken to be right.
+    anywhere: PreparedClass,
+}
+
+impl From<ScheduledMachineClassSpec> for Class {
+    fn from(mut spec: ScheduledMachineClassSpec) -> Self {
+        spec.bootstrap_spec.spec.clear();
+        spec.infrastructure_spec.spec.clear();
+        let prepared = PreparedClass::from(spec);
+        let mut anywhere = prepared.clone();
+        anywhere.spec.namespace_selector = None;
+        Self { prepared, anywhere }
+    }
+}
+
+/// Why a machine has no schedule.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoSchedule {
+    /// The schedule that it follows is not known; why.
+    Unresolved(String),
+    /// Its schedule is invalid.
+    Invalid(fivespot_schedule::Error),
+}
+
+/// The class of a machine that has been read, if it is not known what that sets.
+pub fn unknown_class(spec: &ScheduledMachineSpec) -> Option<&str> {
+    match spec.class.as_ref()? {
+        ResolvedClass {
+            name,
+            problem: Some(ClassProblem::NotFound),
+            ..
+        } => Some(name),
+        _ => None,
+    }
+}
+
 impl ScheduleInputs {
+    /// Sets a class, which machines of all namespaces may name.
+    pub fn set_class(&mut self, name: &str, spec: ScheduledMachineClassSpec) {
+        self.classes.insert(name.to_owned(), Arc::new(spec.into()));
+    }
+
+    /// Sets the labels of a namespace. Every class is taken to select one without labels here.
+    pub fn set_namespace(&mut self, name: &str, labels: BTreeMap<String, String>) {
+        self.namespaces.insert(name.to_owned(), labels);
+    }
+
+    /// Reads what the class of a machine in `namespace` sets into its spec, as the operator does.
+    /// Nothing changes if it has no class, or if that was read before.
+    ///
+    /// [`unknown_class`] says then whether the class is here.
+    pub fn resolve_class(&self, spec: &mut ScheduledMachineSpec, namespace: &str) {
+        let named = spec.class_ref.as_ref().map(|of| &of.name);
+        let class = named.and_then(|name| self.classes.get(name));
+        match self.namespaces.get(namespace) {
+            Some(labels) => spec.resolve(class.map(|of| &of.prepared), labels),
+            None => spec.resolve(class.map(|of| &of.anywhere), &BTreeMap::new()),
+        }
+    }
+
+    /// Reads the class of a machine in `namespace` and the schedule that it follows into it, and
+    /// returns the schedule in force, with calendars and overrides.
+    ///
+    /// # Errors
+    /// The schedule that it follows is not known, or its schedule is invalid. The class has been
+    /// read then too.
+    pub fn schedule(
+        &self,
+        machine: &mut ScheduledMachine,
+        namespace: &str,
+    ) -> Result<Schedule, NoSchedule> {
+        self.resolve_class(&mut machine.spec, namespace);
+        let observed = machine.status.as_ref();
+        let observed = observed.and_then(|status| status.spot_schedule.as_ref());
+        self.resolve(&mut machine.spec.schedule, namespace, observed)
+            .map_err(NoSchedule::Unresolved)?;
+        let schedule = machine.spec.schedule(self.calendars(namespace));
+        let schedule = schedule.map_err(NoSchedule::Invalid)?;
+        Ok(schedule.with_overrides(self.overrides(machine, namespace)))
+    }
+
     /// Adds an override of a namespace.
     pub fn add_override(&mut self, namespace: &str, it: ScheduleOverride) {
         let all = self.considered.entry(namespace.to_owned()).or_default();
@@ -95,7 +186,7 @@ impl ScheduleInputs {
     }
 
     /// The overrides of a machine in its namespace, in the form that its schedule uses, without those
-    /// that are longer than its class allows.
+    /// that are longer than its class allows, which has been read into it.
     pub fn overrides(
         &self,
         machine: &ScheduledMachine,

@@ -1,11 +1,6 @@
 //! What machines and capacities depend on, among documents.
 
-use std::collections::BTreeMap;
-
-use fivespot_api::{
-    PreparedClass, ScheduleCalendar, ScheduledMachineClass, ScheduledMachineClassSpec,
-    ScheduledMachineSpec, SharedSchedule,
-};
+use fivespot_api::{ScheduleCalendar, ScheduledMachineClass, SharedSchedule};
 use fivespot_dashboard::ScheduleInputs;
 use serde::de::DeserializeOwned;
 
@@ -14,30 +9,8 @@ use crate::document::Document;
 /// What machines and capacities depend on besides their objects.
 #[derive(Debug, Default)]
 pub(crate) struct Context {
-    /// What their schedules depend on.
     pub(crate) inputs: ScheduleInputs,
-    /// The classes of machines, by name.
-    classes: BTreeMap<String, Class>,
-    /// The labels of namespaces, by name.
-    namespaces: BTreeMap<String, BTreeMap<String, String>>,
     warnings: Vec<String>,
-}
-
-/// A class of machines.
-#[derive(Debug)]
-struct Class {
-    prepared: PreparedClass,
-    /// The same for a namespace whose labels are not known: they are taken to be right.
-    anywhere: PreparedClass,
-}
-
-impl From<ScheduledMachineClassSpec> for Class {
-    fn from(spec: ScheduledMachineClassSpec) -> Self {
-        let prepared = PreparedClass::from(spec);
-        let mut anywhere = prepared.clone();
-        anywhere.spec.namespace_selector = None;
-        Self { prepared, anywhere }
-    }
 }
 
 /// The label of each namespace with its name, which the API server sets.
@@ -66,10 +39,10 @@ impl Context {
                 }
                 fivespot_api::name::CLASS_KIND => {
                     let class = context.read::<ScheduledMachineClass>(document);
-                    context.classes.extend(class.map(|class| {
-                        let name = class.metadata.name.unwrap_or_default();
-                        (name, class.spec.into())
-                    }));
+                    if let Some(class) = class {
+                        let name = document.text("/metadata/name");
+                        context.inputs.set_class(name, class.spec);
+                    }
                 }
                 "Namespace" if document.text("/apiVersion") == "v1" => {
                     context.add_namespace(document);
@@ -107,10 +80,10 @@ impl Context {
         let labels = labels.into_iter().flatten();
         let labels =
             labels.filter_map(|(key, of)| Some((key.clone(), of.as_str()?.to_owned())));
-        let name = document.text("/metadata/name").to_owned();
-        let named = (NAME_LABEL.to_owned(), name.clone());
-        self.namespaces
-            .insert(name, labels.chain([named]).collect());
+        let name = document.text("/metadata/name");
+        let named = (NAME_LABEL.to_owned(), name.to_owned());
+        self.inputs
+            .set_namespace(name, labels.chain([named]).collect());
     }
 
     fn add_shared(&mut self, namespace: &str, document: &Document) {
@@ -123,22 +96,6 @@ impl Context {
                 document.origin
             )),
         }
-    }
-
-    /// Takes what the class of a machine in a namespace sets. Returns the name of a class that is not
-    /// known.
-    pub(crate) fn take_class(
-        &self,
-        spec: &mut ScheduledMachineSpec,
-        namespace: &str,
-    ) -> Option<String> {
-        let name = spec.class_ref.as_ref()?.name.clone();
-        let class = self.classes.get(&name);
-        match self.namespaces.get(namespace) {
-            Some(labels) => spec.resolve(class.map(|of| &of.prepared), labels),
-            None => spec.resolve(class.map(|of| &of.anywhere), &BTreeMap::new()),
-        }
-        class.is_none().then_some(name)
     }
 }
 

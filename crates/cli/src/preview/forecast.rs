@@ -146,6 +146,8 @@ impl Forecast {
         scope: PreviewScope<'_>,
         range: &Range,
     ) -> Result<Self, Failure> {
+        let planned = PlannedMachine::of(document, scope.context, scope.namespace)?;
+        let unknown_class = planned.unknown_class().map(ToOwned::to_owned);
         let PlannedMachine {
             object: machine,
             namespace,
@@ -153,8 +155,7 @@ impl Forecast {
             schedule,
             off,
             missing_calendars,
-            unknown_class,
-        } = PlannedMachine::of(document, scope.context, scope.namespace)?;
+        } = planned;
         let rule = machine.spec.schedule.clone();
         let span = range.span(schedule.time_zone())?;
         let judge = scope.judge.filter(|_| machine.status.is_some());

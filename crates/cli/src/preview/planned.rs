@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
 use fivespot_api::{EnabledField, ScheduledCapacity, ScheduledMachine, rules};
+use fivespot_dashboard::{NoSchedule, unknown_class};
 use fivespot_plan::{MAX_STEPS, delay_of};
 use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
@@ -27,8 +28,6 @@ pub(crate) struct Planned<K> {
     pub(crate) off: Option<Off>,
     /// Calendars that exceptions refer to and that do not exist.
     pub(crate) missing_calendars: Vec<String>,
-    /// The class of a machine, if it is not known what it sets.
-    pub(crate) unknown_class: Option<String>,
 }
 
 impl<K> Planned<K> {
@@ -64,32 +63,33 @@ impl PlannedMachine {
             Failure::new(location, why).remedy("correct the schedule")
         };
         let namespace = namespace_of(&object.metadata, namespace);
-        let unknown_class = context.take_class(&mut object.spec, &namespace);
-        let observed = object.status.as_ref();
-        let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         let inputs = &context.inputs;
-        inputs
-            .resolve(&mut object.spec.schedule, &namespace, observed)
-            .map_err(|why| fault("spec.schedule", why))?;
-        let calendars = inputs.calendars(&namespace);
-        let schedule = object
-            .spec
-            .schedule(calendars)
-            .map_err(|error| fault(&field(&error), why(&error)))?
-            .with_overrides(inputs.overrides(&object, &namespace))
-            .looking_back();
+        let schedule = match inputs.schedule(&mut object, &namespace) {
+            Ok(schedule) => schedule.looking_back(),
+            Err(NoSchedule::Invalid(error)) => {
+                return Err(fault(&field(&error), why(&error)));
+            }
+            Err(NoSchedule::Unresolved(why)) => return Err(fault("spec.schedule", why)),
+        };
         if let Some(violation) = rules::check_schedule(&object.spec.schedule).first() {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
         Ok(Self {
             off: Off::of(&object),
-            missing_calendars: missing(&object.spec.schedule, calendars),
-            unknown_class,
+            missing_calendars: missing(
+                &object.spec.schedule,
+                inputs.calendars(&namespace),
+            ),
             object,
             namespace,
             name,
             schedule,
         })
+    }
+
+    /// The class of the machine, if it is not known what it sets.
+    pub(crate) fn unknown_class(&self) -> Option<&str> {
+        unknown_class(&self.object.spec)
     }
 
     /// A sentence for each calendar that does not exist, and for a class that is not known, with the
@@ -102,7 +102,7 @@ impl PlannedMachine {
                 format!("{namespace}/{name}: {}", calendar_not_found(calendar))
             })
             .chain(
-                self.unknown_class.iter().map(|class| {
+                self.unknown_class().map(|class| {
                     format!("{namespace}/{name}: {}", class_not_found(class))
                 }),
             )
@@ -150,7 +150,6 @@ impl PlannedCapacity {
             .with_lead_time(lead_time);
         Ok(Self {
             off: Off::of_capacity(&object),
-            unknown_class: None,
             missing_calendars: missing(&object.spec.schedule, calendars),
             object,
             namespace,
@@ -275,7 +274,8 @@ pub(crate) fn calendar_not_found(calendar: &str) -> String {
 /// A sentence about a class that is not known.
 pub(crate) fn class_not_found(class: &str) -> String {
     format!(
-        "ScheduledMachineClass {class} was not found; its lead time and end policy are left out."
+        "ScheduledMachineClass {class} was not found; its hosts, limits, lead time and end policy \
+         are left out."
     )
 }
 

@@ -286,3 +286,79 @@ fn a_capacity_that_is_disabled_has_its_inactive_values_all_the_time() {
     assert_eq!(values[0]["seconds"], 0);
     assert_eq!(values[1]["seconds"], 36 * 3_600);
 }
+
+/// A machine of a class, from eight to ten, and an override for ten hours from ten on.
+const OF_CLASS: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachine
+metadata: {name: desk, namespace: team-a, creationTimestamp: 2026-10-01T00:00:00Z}
+spec:
+  schedule: {daysOfWeek: [mon-sun], hoursOfDay: [8-9], timezone: UTC}
+  classRef: {name: desks}
+status:
+  phase: Inactive
+  usage:
+    startTime: 2026-10-10T00:00:00Z
+    months: [{month: 2026-10, activeSeconds: 36000, wantedSeconds: 36000}]
+    accountedTime: 2026-10-11T07:30:00Z
+    accountedState: None
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: long, namespace: team-a, creationTimestamp: 2026-10-11T07:00:00Z}
+spec:
+  targetRef: {name: desk}
+  mode: Run
+  startTime: 2026-10-11T10:00:00Z
+  endTime: 2026-10-11T20:00:00Z
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachineClass
+metadata: {name: desks}
+spec:
+  clusterNames: [production]
+  bootstrapSpec: {apiVersion: b/v1, kind: B, spec: {}}
+  infrastructureSpec: {apiVersion: i/v1, kind: RemoteMachine, spec: {}}
+  limits: {maxOverride: 2h}
+";
+
+#[test]
+fn a_machine_has_the_rates_and_the_limits_of_its_class() {
+    let rates = "currency: CHF\nrates: \
+                 [{name: desks, infrastructureKind: RemoteMachine, pricePerHour: 2}]";
+    let rates = fivespot_usage::Rates::parse(rates).unwrap();
+    let query = Query {
+        month: "2026-10".parse().unwrap(),
+        now: "2026-10-11T12:00:00Z".parse().unwrap(),
+        label: None,
+        rates: Some(&rates),
+    };
+    let documents = document::parse("desk.yaml", OF_CLASS).unwrap();
+    let (report, notes) = report(documents, &query, &judge(&query)).unwrap();
+    assert_eq!(notes, Vec::<String>::new());
+    let report = serde_json::to_value(report).unwrap();
+    // The operator does not apply the override: it is longer than two hours.
+    assert_eq!(report["total"]["wantedSeconds"], 12 * 3_600);
+    assert_eq!(report["items"][0]["rate"], "desks");
+}
+
+#[test]
+fn a_machine_whose_class_is_not_known_is_counted_with_a_note_about_what_is_left_out() {
+    let (machine, _) = OF_CLASS.split_once("---\n").unwrap();
+    let query = Query {
+        month: "2026-10".parse().unwrap(),
+        now: "2026-10-11T12:00:00Z".parse().unwrap(),
+        label: None,
+        rates: None,
+    };
+    let documents = document::parse("desk.yaml", machine).unwrap();
+    let (report, notes) = report(documents, &query, &judge(&query)).unwrap();
+    assert_eq!(
+        notes,
+        [
+            "team-a/desk: ScheduledMachineClass desks was not found; its hosts, limits, lead time \
+          and end policy are left out."
+        ]
+    );
+    assert_eq!(report.total.figures.wanted_seconds, 12 * 3_600);
+}
