@@ -19,7 +19,7 @@ use kube::runtime::watcher::{Error, Event};
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::serve::Now;
-use crate::state::{CAPACITIES, State};
+use crate::state::{CAPACITIES, CLASSES, State};
 use crate::undecoded::Undecoded;
 
 /// How often the Lease of the operator is read. An operator that is gone is noticed by the time that
@@ -48,6 +48,7 @@ async fn objects(reader: &Reader, state: &State) {
     futures::join!(
         machines(reader, state),
         sets(reader, state),
+        classes(reader, state),
         capacities(reader, state),
         overrides(reader, state),
         calendars(reader, state),
@@ -86,7 +87,15 @@ async fn sets(reader: &Reader, state: &State) {
     .await;
 }
 
-// An override, a calendar or a shared schedule that cannot be decoded counts as none.
+// A class, an override, a calendar or a shared schedule that cannot be decoded counts as none.
+async fn classes(reader: &Reader, state: &State) {
+    follow_kind(CLASSES, reader.classes(), state, |name, found| {
+        let found = found.and_then(|found| found.decoded().ok());
+        state.change_class(&name.name, found.map(|of| of.spec));
+    })
+    .await;
+}
+
 async fn overrides(reader: &Reader, state: &State) {
     let changes = reader.undecoded::<ScheduleOverride>();
     follow_kind("ScheduleOverrides", changes, state, |name, found| {

@@ -1,17 +1,17 @@
-//! The inputs of schedules as watches report them: they change and go.
+//! What machines and schedules depend on, as watches report it: it changes and goes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
-use fivespot_api::{ScheduleOverride, SharedSchedule};
+use fivespot_api::{ScheduleOverride, ScheduledMachineClassSpec, SharedSchedule};
 use fivespot_controller::Key;
 use fivespot_schedule::Dates;
 
 use crate::schedule_inputs::ScheduleInputs;
 
-/// The largest number of overrides, of calendars and of shared schedules that are kept.
+/// The largest number of classes, of overrides, of calendars and of shared schedules that are kept.
 const MAX_SCHEDULE_INPUTS: usize = 4_096;
 
 /// The inputs of schedules, with the overrides that take the place of those that go.
@@ -62,6 +62,18 @@ impl FollowedInputs {
         if of_namespace.is_empty() {
             all.remove(&name.namespace);
         }
+    }
+
+    /// Sets or removes a class.
+    pub(crate) fn change_class(
+        &mut self,
+        name: &str,
+        new: Option<ScheduledMachineClassSpec>,
+    ) {
+        let all = &mut self.inputs.classes;
+        let has_room = all.len() < MAX_SCHEDULE_INPUTS;
+        let new = new.map(|spec| Arc::new(spec.into()));
+        set_entry(all, &name.to_owned(), new, has_room);
     }
 
     /// Sets or removes a schedule of that kind which machines follow.

@@ -51,8 +51,11 @@ pub(crate) struct Machine {
     pub(crate) phase: Option<Phase>,
     /// Why the object cannot be decoded.
     error: Option<String>,
-    /// The object without its specs, from which the verdict and the schedule follow.
+    /// The object without its specs, from which the verdict and the schedule follow, with what its
+    /// class and the schedule that it follows set.
     object: Option<Arc<ScheduledMachine>>,
+    /// Its spec as it is stored, if it has a class or follows a schedule: those may change.
+    unresolved: Option<Arc<ScheduledMachineSpec>>,
     /// A description of the schedule.
     pub(crate) rule: String,
     pub(crate) is_enabled: bool,
@@ -60,8 +63,6 @@ pub(crate) struct Machine {
     /// object that does not exist.
     pub(crate) schedule: Option<Schedule>,
     pub(crate) next: Option<Timestamp>,
-    /// The kind of its infrastructure object.
-    infrastructure_kind: String,
     created: Option<Timestamp>,
     /// The fields of the status from which the usage is computed.
     usage_status: Arc<ScheduledMachineStatus>,
@@ -120,7 +121,7 @@ impl PhaseHistory {
 
 impl Machine {
     /// Reads an object. An object that cannot be decoded has the error as its message.
-    /// [`Machine::with_inputs`] sets its schedule.
+    /// [`Machine::with_inputs`] sets its cluster and its schedule.
     pub(crate) fn of(undecoded: Undecoded<ScheduledMachine>) -> Self {
         let Undecoded {
             metadata,
@@ -158,18 +159,17 @@ impl Machine {
             .max();
         let is_enabled = spec.is_enabled() && !spec.kill_switch;
         Self {
-            cluster: status.cluster_name.unwrap_or(spec.cluster_name),
             class: spec.class_ref.map(|class| match status.host {
                 Some(host) => format!("{}, host {host}", class.name),
                 None => class.name,
             }),
             node: status.node_ref.map(|node| node.name).unwrap_or_default(),
             phase: status.phase,
+            unresolved: refers(&object.spec).then(|| Arc::new(object.spec.clone())),
             object: Some(Arc::new(object)),
             rule,
             is_enabled,
             next: status.next_transition,
-            infrastructure_kind: spec.infrastructure_spec.kind,
             usage_status: Arc::new(ScheduledMachineStatus {
                 in_schedule: status.in_schedule,
                 in_force: status.in_force,
@@ -182,27 +182,37 @@ impl Machine {
         }
     }
 
-    /// The same machine with the schedule that follows from its spec and from the overrides,
-    /// calendars and shared schedules of its namespace.
+    /// The same machine with its cluster and the schedule that follow from its spec, from its class, and
+    /// from the overrides, calendars and shared schedules of its namespace.
     pub(crate) fn with_inputs(mut self, inputs: &ScheduleInputs) -> Self {
-        self.schedule = self.effective_schedule(inputs);
+        let Some(object) = &mut self.object else {
+            return self;
+        };
+        let namespace = &self.name.namespace;
+        let resolved = match &self.unresolved {
+            None => Ok(()),
+            Some(spec) => {
+                let object = Arc::make_mut(object);
+                object.spec.clone_from(spec);
+                inputs.resolve_machine(object, namespace)
+            }
+        };
+        let cluster = object
+            .status
+            .as_ref()
+            .and_then(|of| of.cluster_name.as_ref());
+        self.cluster
+            .clone_from(cluster.unwrap_or(&object.spec.cluster_name));
+        let schedule = resolved.and_then(|()| inputs.schedule_of(object, namespace));
+        self.schedule = schedule.ok().map(Schedule::looking_back);
         self
     }
 
-    fn effective_schedule(&mut self, inputs: &ScheduleInputs) -> Option<Schedule> {
-        let namespace = &self.name.namespace;
-        let object = self.object.as_mut()?;
-        if object.spec.schedule.reference().is_some() {
-            let ScheduledMachine { spec, status, .. } = Arc::make_mut(object);
-            let observed = status.as_ref();
-            let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-            inputs
-                .resolve(&mut spec.schedule, namespace, observed)
-                .ok()?;
-        }
-        let schedule = object.spec.schedule(inputs.calendars(namespace)).ok()?;
-        let overrides = inputs.overrides(object, namespace);
-        Some(schedule.with_overrides(overrides).looking_back())
+    /// Whether it is made from the class of that name.
+    pub(crate) fn is_of_class(&self, name: &str) -> bool {
+        let spec = self.unresolved.as_ref();
+        let class = spec.and_then(|spec| spec.class_ref.as_ref());
+        class.is_some_and(|class| class.name == name)
     }
 
     /// Whether an exception of the schedule refers to that calendar of its namespace.
@@ -240,13 +250,19 @@ impl Machine {
         self.schedule.as_ref().filter(|_| self.is_enabled)
     }
 
+    /// The kind of its infrastructure object. Empty if its class is not known.
+    fn infrastructure_kind(&self) -> &str {
+        let object = self.object.as_ref();
+        object.map_or("", |object| &object.spec.infrastructure_spec.kind)
+    }
+
     /// The usage up to `now`.
     pub(crate) fn usage(&self, now: Timestamp) -> fivespot_usage::Machine {
         fivespot_usage::Machine {
             namespace: self.name.namespace.clone(),
             name: self.name.name.clone(),
             labels: self.labels.clone(),
-            infrastructure_kind: self.infrastructure_kind.clone(),
+            infrastructure_kind: self.infrastructure_kind().to_owned(),
             created: self.created,
             usage: fivespot_usage::Machine::account(
                 &self.usage_status,
@@ -337,6 +353,11 @@ impl Machine {
         }
         spans
     }
+}
+
+/// Whether what the spec means depends on a class or on a schedule of its own kind.
+fn refers(spec: &ScheduledMachineSpec) -> bool {
+    spec.class_ref.is_some() || spec.schedule.reference().is_some()
 }
 
 /// Replaces what was observed from `since` on.

@@ -161,7 +161,7 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
         @if let Some(watch_error) = &snapshot.watch_error {
             p.notice role="alert" { "The cluster cannot be read at present, the page is out of date: " (watch_error) }
         }
-        @for (kind, why) in &snapshot.unreadable {
+        @for (kind, why) in snapshot.missed() {
             p.notice {
                 @match needed_role(why) {
                     Some(role) => { (kind) ": not readable, the page does not include them; a role with " (role) " allows it" },

@@ -4,8 +4,8 @@ use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
-use fivespot_api::name;
 use fivespot_api::verdict::Lease;
+use fivespot_api::{ScheduledMachineClass, name};
 use fivespot_controller::kubeconfig::Access;
 use fivespot_controller::{Connect, Options};
 use futures::Stream;
@@ -196,6 +196,14 @@ impl Reader {
             + 'static,
     {
         watcher(self.api(), Config::default()).default_backoff()
+    }
+
+    /// Watches the classes, which are in no namespace.
+    pub(crate) fn classes(
+        &self,
+    ) -> impl ObjectWatch<Undecoded<ScheduledMachineClass>> + use<> {
+        let api = Api::all(self.options.client.clone());
+        watcher(api, Config::default()).default_backoff()
     }
 
     /// Watches the Events about ScheduledMachines.

@@ -104,11 +104,29 @@ impl ScheduleInputs {
         machine: &mut ScheduledMachine,
         namespace: &str,
     ) -> Result<Schedule, NoSchedule> {
+        self.resolve_machine(machine, namespace)?;
+        self.schedule_of(machine, namespace)
+    }
+
+    /// The part of [`Self::schedule`] that changes the machine.
+    pub(crate) fn resolve_machine(
+        &self,
+        machine: &mut ScheduledMachine,
+        namespace: &str,
+    ) -> Result<(), NoSchedule> {
         self.resolve_class(&mut machine.spec, namespace);
         let observed = machine.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         self.resolve(&mut machine.spec.schedule, namespace, observed)
-            .map_err(NoSchedule::Unresolved)?;
+            .map_err(NoSchedule::Unresolved)
+    }
+
+    /// The schedule in force of a machine that has been resolved, or has nothing to resolve.
+    pub(crate) fn schedule_of(
+        &self,
+        machine: &ScheduledMachine,
+        namespace: &str,
+    ) -> Result<Schedule, NoSchedule> {
         let schedule = machine.spec.schedule(self.calendars(namespace));
         let schedule = schedule.map_err(NoSchedule::Invalid)?;
         Ok(schedule.with_overrides(self.overrides(machine, namespace)))

@@ -5,7 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fivespot_api::verdict::{Lease, Verdict};
 use fivespot_api::{
-    ScheduleOverride, ScheduledCapacity, ScheduledMachineSet, SharedSchedule,
+    ScheduleOverride, ScheduledCapacity, ScheduledMachineClassSpec, ScheduledMachineSet,
+    SharedSchedule,
 };
 use fivespot_controller::Key;
 use fivespot_schedule::Dates;
@@ -22,6 +23,9 @@ const MAX_OBJECTS: usize = 20_000;
 
 /// The name in notices of the kind ScheduledCapacity.
 pub(crate) const CAPACITIES: &str = "ScheduledCapacities";
+
+/// The name in notices of the kind ScheduledMachineClass.
+pub(crate) const CLASSES: &str = "ScheduledMachineClasses";
 
 /// The state of the fleet. Subscribers are notified when it changes.
 #[derive(Debug)]
@@ -97,20 +101,36 @@ impl Snapshot {
         machine.verdict(lease, now)
     }
 
+    /// The kinds that are not readable at present and that the pages would show, and why. Nobody
+    /// misses classes of which there is no machine.
+    pub(crate) fn missed(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let has_class = || self.machines.all.values().any(|it| it.class.is_some());
+        let all = self
+            .unreadable
+            .iter()
+            .map(|(kind, why)| (*kind, why.as_str()));
+        all.filter(move |(kind, _)| *kind != CLASSES || has_class())
+    }
+
     /// Recomputes the schedules of the machines in the namespace of `changed` for which
-    /// `is_affected` returns true. Other machines are unchanged: a fleet has thousands of machines,
-    /// and each may have an override.
+    /// `is_affected` returns true.
     fn update_schedules(
         &mut self,
         changed: &Key,
         is_affected: impl Fn(&Machine) -> bool,
     ) {
-        let machines = self.machines.all.iter_mut();
-        for (name, machine) in machines {
-            if name.namespace == changed.namespace && is_affected(machine) {
-                *machine =
-                    Arc::new(Machine::clone(machine).with_inputs(&self.schedule_inputs));
-            }
+        self.update_machines(|machine| {
+            machine.name.namespace == changed.namespace && is_affected(machine)
+        });
+    }
+
+    /// Reads again what the machines for which `is_affected` returns true depend on. Other machines
+    /// are unchanged: a fleet has thousands of machines, and each may have an override.
+    fn update_machines(&mut self, is_affected: impl Fn(&Machine) -> bool) {
+        let machines = self.machines.all.values_mut();
+        for machine in machines.filter(|machine| is_affected(machine)) {
+            *machine =
+                Arc::new(Machine::clone(machine).with_inputs(&self.schedule_inputs));
         }
     }
 }
@@ -173,6 +193,18 @@ impl State {
         self.change(|current| {
             current.schedule_inputs.change_calendar(name, new);
             current.update_schedules(name, |machine| machine.refers_to(&name.name));
+        });
+    }
+
+    /// Applies a changed or deleted class, and recomputes its machines.
+    pub(crate) fn change_class(
+        &self,
+        name: &str,
+        new: Option<ScheduledMachineClassSpec>,
+    ) {
+        self.change(|current| {
+            current.schedule_inputs.change_class(name, new);
+            current.update_machines(|machine| machine.is_of_class(name));
         });
     }
 

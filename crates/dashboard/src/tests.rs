@@ -1,4 +1,5 @@
 mod capacities;
+mod classes;
 mod sets;
 
 use std::sync::Arc;
@@ -1088,7 +1089,8 @@ fn a_machine_of_a_class_is_shown_with_its_class_and_the_cluster_that_it_gives() 
         "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"], "timezone": "UTC"},
         "classRef": {"name": "desks"},
     });
-    let of_class = Machine::of(serde_json::from_value(object).unwrap());
+    let of_class = Machine::of(serde_json::from_value(object).unwrap())
+        .with_inputs(&ScheduleInputs::default());
     let now = at("2026-03-06T12:00:00Z");
     let shown = |machine: &Machine| {
         let facts = page::machine::facts(machine, &TimeZone::UTC, now);
