@@ -6,6 +6,7 @@
 mod effect;
 mod read;
 mod table;
+mod target;
 #[cfg(test)]
 mod tests;
 
@@ -14,23 +15,19 @@ use std::io::Write;
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use fivespot_api::time::whole_seconds;
-use fivespot_api::{
-    CapitalMarketsSchedule, OverrideMode, ScheduleCalendar, ScheduleOverride,
-    ScheduledMachine, SharedSpec, SpotScheduleRef, TimeBasedSpotSchedule, name, rules,
-};
-use fivespot_dashboard::ScheduleInputs;
+use fivespot_api::{OverrideMode, ScheduleOverride, name, rules};
 use fivespot_schedule::{Duration, Schedule};
 use jiff::{SignedDuration, Timestamp};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Client;
 use kube::api::{Api, DeleteParams, DynamicObject, PostParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::cluster::{self, Access, Connection};
+use crate::cluster::{self, Access};
 use crate::time::{self, InstantOrDate};
 use crate::{Failure, Format, Outcome, completion, output, plain};
-use read::{AllNamespaces, get, list};
+use read::list;
+use target::Target;
 
 const RUN: &str = "\
 Examples:
@@ -161,8 +158,8 @@ fn override_now(
     cluster::block_on(async {
         let cluster = args.create.access.connect().await?;
         let now = cluster.now;
-        let machine = get(&cluster, &args.name).await?;
-        let end = end_of(args, &machine, now)?;
+        let target = Target::read(&cluster, &args.name).await?;
+        let end = end_of(args, mode, &target, now)?;
         let requested = RequestedOverride {
             mode,
             start: None,
@@ -172,11 +169,9 @@ fn override_now(
         let created = create(&cluster.client, &args.name, &requested).await?;
         args.create.print(out, &created, &args.name, &requested)?;
         if matches!(args.create.output, Format::Text) {
-            // Other overrides are only needed for the note. Without permission to list them there
-            // is no note.
-            let others = list::<ScheduleOverride>(&cluster, None).await;
-            let note = effect::note(&machine, &created, others.unwrap_or_default(), now);
-            if let Some(note) = note {
+            let created = serde_json::to_value(created).and_then(serde_json::from_value);
+            let note = created.map(|created| effect::note(target, created, now));
+            if let Ok(Some(note)) = note {
                 writeln!(out, "note: {}", plain::line(&note))?;
             }
         }
@@ -187,16 +182,14 @@ fn override_now(
 /// The end of an override that is created now.
 fn end_of(
     args: &SpanArgs,
-    machine: &ScheduledMachine,
+    mode: OverrideMode,
+    target: &Target,
     now: Timestamp,
 ) -> Result<Timestamp, Failure> {
     let (flag, end) = match (args.length, args.until) {
         (Some(length), _) => ("--for", now.checked_add(SignedDuration::from(length))),
-        (None, Some(until)) => {
-            let zone = fivespot_schedule::zone(&machine.spec.schedule.timezone);
-            let zone = zone.unwrap_or(jiff::tz::TimeZone::UTC);
-            ("--until", Ok(until.instant_in(&zone)))
-        }
+        (None, Some(InstantOrDate::Instant(until))) => ("--until", Ok(until)),
+        (None, Some(date)) => ("--until", Ok(date.instant_in(&target.zone()?))),
         (None, None) => ("--until", Ok(now)),
     };
     let end =
@@ -210,6 +203,14 @@ fn end_of(
         return Err(Failure::new(flag, why).remedy("give a later end"));
     }
     check_limit(flag, end, now)?;
+    if let Some((class, most)) = target.forbidding_class(mode.into(), now, end) {
+        let why = format!(
+            "{} is more than {most:#} from now, the longest that ScheduledMachineClass {class} \
+             allows",
+            whole_seconds(end)
+        );
+        return Err(Failure::new(flag, why).remedy("give an earlier end"));
+    }
     Ok(end)
 }
 
@@ -229,8 +230,8 @@ pub(crate) fn skip(args: &SkipArgs, out: &mut dyn Write) -> Result<Outcome, Fail
     cluster::block_on(async {
         let cluster = args.create.access.connect().await?;
         let now = cluster.now;
-        let machine = get(&cluster, &args.name).await?;
-        let schedule = effective_schedule(&cluster, &machine).await?;
+        let target = Target::read(&cluster, &args.name).await?;
+        let schedule = target.schedule?;
         let (start, end) =
             next_window(&schedule, now).ok_or_else(|| nothing_to_skip(&args.name))?;
         check_limit("the end of the next window", end, now)?;
@@ -261,53 +262,6 @@ fn next_window(schedule: &Schedule, now: Timestamp) -> Option<(Timestamp, Timest
         window.until()?
     };
     Some((start, schedule.at(start).until()?))
-}
-
-/// The schedule of a machine with its calendars and overrides.
-async fn effective_schedule(
-    cluster: &Connection,
-    machine: &ScheduledMachine,
-) -> Result<Schedule, Failure> {
-    let name = machine.metadata.name.as_deref().unwrap_or_default();
-    let namespace = machine.metadata.namespace.as_deref().unwrap_or_default();
-    let mut inputs = ScheduleInputs::default();
-    for calendar in list::<ScheduleCalendar>(cluster, None).await? {
-        let name = calendar.metadata.name.unwrap_or_default();
-        inputs.set_calendar(namespace, &name, calendar.spec.dates());
-    }
-    for it in list::<ScheduleOverride>(cluster, None).await? {
-        inputs.add_override(namespace, it);
-    }
-    if let Some(SpotScheduleRef { kind, .. }) = machine.spec.schedule.reference() {
-        let mut add = |metadata: ObjectMeta, spec: SharedSpec| {
-            let own = metadata.name.unwrap_or_default();
-            inputs.set_shared([namespace, &kind, &own], spec.into());
-        };
-        if kind == name::CAPITAL_MARKETS_KIND {
-            for it in list::<CapitalMarketsSchedule>(cluster, None).await? {
-                add(it.metadata, SharedSpec::CapitalMarkets(Box::new(it.spec)));
-            }
-        } else if kind == name::TIME_BASED_KIND {
-            for it in list::<TimeBasedSpotSchedule>(cluster, None).await? {
-                add(it.metadata, SharedSpec::TimeBased(Box::new(it.spec)));
-            }
-        }
-    }
-    let mut spec = machine.spec.clone();
-    let observed = machine.status.as_ref();
-    let observed = observed.and_then(|status| status.spot_schedule.as_ref());
-    inputs
-        .resolve(&mut spec.schedule, namespace, observed)
-        .map_err(|why| {
-            Failure::new(format!("the schedule of ScheduledMachine {name}"), why)
-                .remedy("create it")
-        })?;
-    let schedule = spec.schedule(inputs.calendars(namespace));
-    let schedule = schedule.map_err(|error| {
-        Failure::new(format!("the schedule of ScheduledMachine {name}"), error)
-            .remedy("correct the schedule")
-    })?;
-    Ok(schedule.with_overrides(inputs.overrides(machine, namespace)))
 }
 
 /// The override to create.
@@ -450,8 +404,7 @@ pub(crate) fn overrides(
             writeln!(out, "ScheduleOverride {} has ended", plain::line(named))?;
             return Ok(Outcome::Yes);
         }
-        let all_namespaces = args.all_namespaces.then_some(AllNamespaces);
-        let found: Vec<ScheduleOverride> = list(&cluster, all_namespaces).await?;
+        let found = list(&cluster, args.all_namespaces).await?;
         output::print(out, args.output, &json!({"items": found}), |out| {
             table::print(out, &found, cluster.now)
         })?;

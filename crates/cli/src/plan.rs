@@ -26,7 +26,7 @@ use crate::document::Document;
 use crate::preview::human;
 use crate::preview::span::{Range, Span};
 use crate::preview::{
-    Context, PlannedMachine, Unevaluated, calendar_not_found, class_not_found, source,
+    Context, PlannedMachine, Unevaluated, calendar_not_found, class_not_known, source,
 };
 use crate::time::InstantOrDate;
 use crate::{Failure, Format, Outcome, document, output, plain};
@@ -233,7 +233,7 @@ impl Fleet {
             unknown.extend(machine.missing_calendars.iter().map(|calendar| {
                 format!("{}: {}", machine.namespace, calendar_not_found(calendar))
             }));
-            unknown.extend(machine.unknown_class().map(class_not_found));
+            unknown.extend(machine.unknown_class().map(class_not_known));
         }
         self.warnings.extend(unknown);
     }

@@ -23,7 +23,7 @@ use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
-use crate::preview::{Context, PlannedCapacity, PlannedMachine, class_not_found};
+use crate::preview::{Context, PlannedCapacity, PlannedMachine, class_not_known};
 use crate::{Failure, Outcome, document, output, plain, undecodable};
 
 /// The largest size of a file of rates, in bytes.
@@ -329,7 +329,7 @@ fn machine(
     };
     let unknown = unknown_class(&object.spec).map(|class| {
         let (namespace, name) = (&machine.namespace, &machine.name);
-        format!("{namespace}/{name}: {}", class_not_found(class))
+        format!("{namespace}/{name}: {}", class_not_known(class))
     });
     Ok((machine, unknown))
 }

@@ -136,7 +136,12 @@ pub(super) async fn inspect(
     let object: ScheduledCapacity = serde_json::from_value(document.object.clone())
         .map_err(|error| undecodable(&document.origin, error))?;
     let name = object.metadata.name.clone().unwrap_or_default();
-    let context = source::context(client, Selection::Named(&name)).await;
+    let context = source::context(
+        client,
+        Selection::Named(&name),
+        Some(&document.object["spec"]),
+    )
+    .await;
     Ok(Inspected {
         verdict: verdict::capacity::verdict(&object, &judge.capacity_lease, judge.now),
         target: target(client, &object).await,

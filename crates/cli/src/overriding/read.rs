@@ -1,35 +1,27 @@
-//! Reads machines, calendars and overrides.
+//! Lists overrides.
 
-use fivespot_api::ScheduledMachine;
-use kube::Resource;
+use fivespot_api::ScheduleOverride;
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
-use serde::de::DeserializeOwned;
 
 use crate::cluster::{self, Connection};
-use crate::{Failure, output, undecodable};
+use crate::{Failure, output};
 
-/// Selects all namespaces instead of the selected one.
-#[derive(Clone, Copy)]
-pub(super) struct AllNamespaces;
-
-/// Lists the objects of one kind. Prints a warning about each one that cannot be decoded, and leaves it
-/// out.
+/// Lists the overrides of the selected namespace, or of all. Prints a warning about each one that
+/// cannot be decoded, and leaves it out.
 ///
 /// # Errors
 /// The request fails.
-pub(super) async fn list<K>(
+pub(super) async fn list(
     cluster: &Connection,
-    all_namespaces: Option<AllNamespaces>,
-) -> Result<Vec<K>, Failure>
-where
-    K: Resource<DynamicType = ()> + DeserializeOwned,
-{
-    let resource = ApiResource::erase::<K>(&());
+    is_all: bool,
+) -> Result<Vec<ScheduleOverride>, Failure> {
+    let resource = ApiResource::erase::<ScheduleOverride>(&());
     let client = cluster.client.clone();
-    let api: Api<DynamicObject> = match all_namespaces {
-        Some(AllNamespaces) => Api::all_with(client, &resource),
-        None => Api::default_namespaced_with(client, &resource),
+    let api: Api<DynamicObject> = if is_all {
+        Api::all_with(client, &resource)
+    } else {
+        Api::default_namespaced_with(client, &resource)
     };
     let what = format!("reading {}s", resource.kind);
     let found = api.list(&ListParams::default()).await;
@@ -54,25 +46,4 @@ where
     }
     output::notes("warning", &undecoded);
     Ok(decoded)
-}
-
-/// Gets the ScheduledMachine of this name in the selected namespace.
-///
-/// # Errors
-/// The request fails, or the object cannot be decoded.
-pub(super) async fn get(
-    cluster: &Connection,
-    machine: &str,
-) -> Result<ScheduledMachine, Failure> {
-    let Connection {
-        client, address, ..
-    } = cluster;
-    let namespace = client.default_namespace();
-    let found = cluster::machine(client, address, namespace, machine).await?;
-    serde_json::to_value(found)
-        .and_then(serde_json::from_value)
-        .map_err(|error| {
-            let what = format!("ScheduledMachine {namespace}/{machine}");
-            undecodable(what, error)
-        })
 }

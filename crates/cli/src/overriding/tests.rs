@@ -7,9 +7,11 @@ use kube::core::ApiResource;
 use kubemu_apiserver::User;
 use serde_json::{Value, json};
 
+use super::target::Target;
 use super::{
     HoldArgs, RequestedOverride, created_message, effect, end_of, next_window, table,
 };
+use crate::preview::Context;
 
 fn instant(text: &str) -> Timestamp {
     text.parse().unwrap()
@@ -200,12 +202,27 @@ struct CommandLine {
 
 /// The end of `5spot hold desk-042 ...` at noon, or the error message.
 fn parse_end(rest: &[&str]) -> String {
+    let target = target(&machine(|_| ()), "");
+    end_in_mode(OverrideMode::Hold, &target, rest)
+}
+
+/// The machine with what is in these documents.
+fn target(machine: &Value, documents: &str) -> Target {
+    let documents = crate::document::parse("test.yaml", documents).unwrap();
+    let context = Context::of(&documents, Some("team-a"));
+    Target::of(
+        serde_json::from_value(machine.clone()).unwrap(),
+        Ok(context),
+    )
+}
+
+/// The end of an override of that mode at noon, or the error message.
+fn end_in_mode(mode: OverrideMode, target: &Target, rest: &[&str]) -> String {
     let now = instant("2026-03-06T12:00:00.5Z");
-    let machine = serde_json::from_value(machine(|_| ())).unwrap();
     let words = ["hold", "desk-042"].iter().chain(rest);
     match <CommandLine as clap::Parser>::try_parse_from(words) {
         Err(refused) => refused.to_string().lines().next().unwrap().to_owned(),
-        Ok(typed) => match end_of(&typed.hold.span, &machine, now) {
+        Ok(typed) => match end_of(&typed.hold.span, mode, target, now) {
             Ok(end) => format!("until {end}"),
             Err(refused) => format!("error: {refused}"),
         },
@@ -271,22 +288,26 @@ fn an_override_without_effect_is_reported_with_the_stronger_one() {
         }))
         .unwrap()
     };
-    let created = |name: &str| -> kube::api::DynamicObject {
-        serde_json::from_value(json!({"metadata": {"name": name}})).unwrap()
-    };
     let run = by("run", "Run", "2026-03-06T14:00:00Z");
     let stop = by("stop", "Stop", "2026-03-06T13:00:00Z");
     let over = by("over", "Stop", "2026-03-06T11:00:00Z");
     let all = [run, stop, over];
     let noted = |change: fn(&mut Value), name: &str, others: &[ScheduleOverride]| {
+        let mut context = Context::default();
+        for other in others {
+            context.inputs.add_override("team-a", other.clone());
+        }
         let machine = serde_json::from_value(machine(change)).unwrap();
-        effect::note(&machine, &created(name), others.to_vec(), now)
+        let target = Target::of(machine, Ok(context));
+        let created = all
+            .iter()
+            .find(|it| it.metadata.name.as_deref() == Some(name));
+        effect::note(target, created.unwrap().clone(), now)
             .unwrap_or_else(|| "-".to_owned())
     };
     let printed = [
-        noted(|_| (), "run", &all),
-        noted(|_| (), "stop", &all),
-        noted(|_| (), "run", &all[..1]),
+        noted(|_| (), "run", &all[1..]),
+        noted(|_| (), "stop", &[all[0].clone(), all[2].clone()]),
         noted(|_| (), "run", &[]),
         noted(|spec| spec["killSwitch"] = json!(true), "run", &all),
         noted(
@@ -305,12 +326,126 @@ fn an_override_without_effect_is_reported_with_the_stronger_one() {
     override stop takes precedence until 2026-03-06T13:00:00Z (Stop over Hold over Run; of the same mode, the one that ends last)
     -
     -
-    -
     it has no effect while spec.killSwitch is true
     it has no effect while spec.schedule.enabled is false
     it is only reported while spec.enforcement is Audit
     it has no effect while the schedule is invalid
     ");
+}
+
+const DESKS: &str = "\
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduledMachineClass
+metadata: {name: desks}
+spec:
+  clusterNames: [prod]
+  bootstrapSpec: {apiVersion: b/v1, kind: B, spec: {}}
+  infrastructureSpec: {apiVersion: i/v1, kind: I, spec: {}}
+  limits: {maxOverride: 2h}
+";
+
+fn of_class() -> Value {
+    let mut machine = machine(|_| ());
+    machine["spec"] = json!({
+        "schedule": machine["spec"]["schedule"], "classRef": {"name": "desks"},
+    });
+    machine
+}
+
+#[test]
+fn a_run_that_the_class_does_not_allow_is_refused_and_a_stop_or_hold_is_not() {
+    let target = target(&of_class(), DESKS);
+    let ends = |mode, length: &str| end_in_mode(mode, &target, &["--for", length]);
+    assert_eq!(
+        ends(OverrideMode::Run, "2h"),
+        "until 2026-03-06T14:00:00.5Z"
+    );
+    assert_eq!(
+        ends(OverrideMode::Run, "121m"),
+        "error: --for: 2026-03-06T14:01:00Z is more than 2h from now, the longest that \
+         ScheduledMachineClass desks allows; give an earlier end"
+    );
+    for mode in [OverrideMode::Stop, OverrideMode::Hold] {
+        assert_eq!(ends(mode, "121m"), "until 2026-03-06T14:01:00.5Z");
+    }
+}
+
+#[test]
+fn an_override_that_the_operator_does_not_consider_is_reported() {
+    let now = instant("2026-03-06T12:00:00Z");
+    let run: ScheduleOverride = serde_json::from_value(json!({
+        "metadata": {"name": "run", "namespace": "team-a", "creationTimestamp": now},
+        "spec": {
+            "targetRef": {"name": "desk-042"}, "mode": "Run", "endTime": "2026-03-06T14:00:01Z",
+        },
+    }))
+    .unwrap();
+    let noted =
+        |documents| effect::note(target(&of_class(), documents), run.clone(), now);
+    let note = noted(DESKS).unwrap();
+    assert!(
+        note.contains("longer than the class of the machine allows"),
+        "{note}"
+    );
+    assert_eq!(noted(""), None);
+}
+
+#[test]
+fn a_window_that_the_operator_does_not_open_is_not_the_next_one() {
+    let run = "\
+---
+apiVersion: 5spot.finos.org/v1alpha1
+kind: ScheduleOverride
+metadata: {name: run, creationTimestamp: 2026-03-06T12:00:00Z}
+spec:
+  targetRef: {name: desk-042}
+  mode: Run
+  startTime: 2026-03-07T12:00:00Z
+  endTime: 2026-03-07T15:00:00Z
+";
+    let next = |documents: &str| {
+        let schedule = target(&of_class(), documents).schedule.unwrap();
+        next_window(&schedule, instant("2026-03-07T06:00:00Z"))
+            .unwrap()
+            .0
+    };
+    assert_eq!(
+        next(&format!("{DESKS}{run}")),
+        instant("2026-03-09T08:00:00Z")
+    );
+    let allowed = DESKS.replace("maxOverride: 2h", "maxOverride: 3h");
+    assert_eq!(
+        next(&format!("{allowed}{run}")),
+        instant("2026-03-07T12:00:00Z")
+    );
+}
+
+#[test]
+fn a_date_is_in_the_time_zone_of_the_schedule_that_a_machine_follows() {
+    let mut follower = machine(|_| ());
+    follower["spec"]["schedule"] = json!({
+        "apiVersion": "spotschedules.5spot.finos.org/v1alpha1",
+        "kind": "TimeBasedSpotSchedule", "name": "office",
+    });
+    let office = "\
+apiVersion: spotschedules.5spot.finos.org/v1alpha1
+kind: TimeBasedSpotSchedule
+metadata: {name: office}
+spec: {daysOfWeek: [mon-fri], hoursOfDay: ['9-17'], timezone: Asia/Tokyo}
+";
+    let ends = |documents, until: &str| {
+        let target = target(&follower, documents);
+        end_in_mode(OverrideMode::Stop, &target, &["--until", until])
+    };
+    assert_eq!(ends(office, "2026-03-08"), "until 2026-03-07T15:00:00Z");
+    assert_eq!(
+        ends("", "2026-03-08"),
+        "error: --until: the time zone of a date is not known: the schedule of ScheduledMachine desk-042: \
+         there is no TimeBasedSpotSchedule office in namespace team-a; create it; or give a time \
+         such as 2026-03-08T07:00:00Z"
+    );
+    let instant = ends("", "2026-03-08T00:00:00Z");
+    assert_eq!(instant, "until 2026-03-08T00:00:00Z");
 }
 
 #[tokio::test]
@@ -327,7 +462,7 @@ async fn a_missing_definition_of_overrides_is_named() {
             "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{crd}"
         ))
         .await;
-    let failed = super::read::list::<ScheduleOverride>(&connection, None).await;
+    let failed = super::read::list(&connection, false).await;
     let failed = failed.unwrap_err().to_string();
     assert!(
         failed.contains(&format!("there is no CRD {crd}")),
@@ -376,7 +511,7 @@ async fn the_server_knows_who_wrote_an_override_and_the_output_leaves_that_out()
         .filter_map(|it| it.manager.as_deref())
         .collect();
     assert_eq!(managers, ["5spot"]);
-    let listed = super::read::list::<ScheduleOverride>(&connection, None).await;
+    let listed = super::read::list(&connection, false).await;
     let listed = listed.unwrap();
     assert_eq!(listed.len(), 1);
     assert_eq!(listed[0].metadata.managed_fields, None);

@@ -194,7 +194,7 @@ impl Forecast {
         let class = self.unknown_class.iter();
         calendars
             .map(|it| planned::calendar_not_found(it))
-            .chain(class.map(|it| planned::class_not_found(it)))
+            .chain(class.map(|it| planned::class_not_known(it)))
             .chain(self.jitter.clone())
     }
 

@@ -103,7 +103,7 @@ impl PlannedMachine {
             })
             .chain(
                 self.unknown_class().map(|class| {
-                    format!("{namespace}/{name}: {}", class_not_found(class))
+                    format!("{namespace}/{name}: {}", class_not_known(class))
                 }),
             )
             .collect()
@@ -271,10 +271,10 @@ pub(crate) fn calendar_not_found(calendar: &str) -> String {
     format!("ScheduleCalendar {calendar} was not found; its exceptions are left out.")
 }
 
-/// A sentence about a class that is not known.
-pub(crate) fn class_not_found(class: &str) -> String {
+/// A sentence about a class that does not exist, or that the user may not read.
+pub(crate) fn class_not_known(class: &str) -> String {
     format!(
-        "ScheduledMachineClass {class} was not found; its hosts, limits, lead time and end policy \
+        "ScheduledMachineClass {class} is not known here; its hosts, limits, lead time and end policy \
          are left out."
     )
 }

@@ -17,6 +17,7 @@ use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
 use serde::Deserialize as _;
+use serde_json::Value;
 
 use crate::Failure;
 use crate::check::{Judge, Operator};
@@ -175,44 +176,59 @@ async fn read(
             vec![cluster::named(&client, address, named).await?]
         }
     };
+    let spec = match (selection, found.as_slice()) {
+        (Selection::Named(_), [object]) => Some(&object.data["spec"]),
+        _ => None,
+    };
+    let inputs = schedule_inputs(&client, selection, spec).await?;
     let mut documents = Vec::new();
     let found = found.into_iter().map(|object| of_kind(object, &resource));
-    for object in found.chain(schedule_inputs(client, selection).await?) {
+    for object in found.chain(inputs) {
         documents.push(document(object)?);
     }
     Ok(documents)
 }
 
-/// Reads what schedules depend on besides their objects.
+/// Reads what the objects of a selection depend on. With the `spec` of a single object, only what that
+/// refers to.
 ///
 /// # Errors
 /// It cannot be read.
 pub(crate) async fn context(
     client: &Client,
     selection: Selection<'_>,
+    spec: Option<&Value>,
 ) -> Result<Context, Failure> {
-    let found = schedule_inputs(client.clone(), selection).await?;
+    let found = schedule_inputs(client, selection, spec).await?;
     let documents = found.into_iter().map(document);
     let documents: Vec<Document> = documents.collect::<Result<_, _>>()?;
     Ok(Context::of(&documents, Some(client.default_namespace())))
 }
 
-/// Reads overrides and calendars, of all namespaces or of the selected one. An older installation
-/// does not serve these kinds, so they do not affect its schedules.
+/// Reads overrides, calendars and shared schedules, of all namespaces or of the selected one, and the
+/// classes. An older installation does not serve these kinds, so they do not affect its schedules.
+/// With the `spec` of a single object, only the kinds that it refers to.
 ///
 /// # Errors
 /// They cannot be read: without them, the preview could differ from the schedule in force.
 async fn schedule_inputs(
-    client: Client,
+    client: &Client,
     selection: Selection<'_>,
+    spec: Option<&Value>,
 ) -> Result<Vec<DynamicObject>, Failure> {
     let mut all = Vec::new();
-    let kinds = [
+    let mut kinds = vec![
         ApiResource::erase::<ScheduleOverride>(&()),
         ApiResource::erase::<ScheduleCalendar>(&()),
+    ];
+    let shared = [
         ApiResource::erase::<TimeBasedSpotSchedule>(&()),
         ApiResource::erase::<CapitalMarketsSchedule>(&()),
     ];
+    let is_followed = |resource: &ApiResource| {
+        spec.is_none_or(|spec| spec["schedule"]["kind"] == resource.kind.as_str())
+    };
+    kinds.extend(shared.into_iter().filter(is_followed));
     for resource in kinds {
         let api: Api<DynamicObject> = if selection == Selection::All {
             Api::all_with(client.clone(), &resource)
@@ -232,14 +248,20 @@ async fn schedule_inputs(
         };
         all.extend(found.into_iter().map(|item| of_kind(item, &resource)));
     }
-    // Who may not read classes is told so where a machine has one.
-    let classes = ApiResource::erase::<ScheduledMachineClass>(&());
-    let found = Api::<DynamicObject>::all_with(client, &classes)
-        .list(&ListParams::default())
-        .await;
-    let found = found.map(|list| list.items).unwrap_or_default();
-    all.extend(found.into_iter().map(|item| of_kind(item, &classes)));
+    if spec.is_none_or(|spec| !spec["classRef"].is_null()) {
+        all.extend(classes(client).await);
+    }
     Ok(all)
+}
+
+/// The classes. Who may not read them is told so where a machine has one.
+async fn classes(client: &Client) -> Vec<DynamicObject> {
+    let classes = ApiResource::erase::<ScheduledMachineClass>(&());
+    let api = Api::<DynamicObject>::all_with(client.clone(), &classes);
+    let found = api.list(&ListParams::default()).await;
+    let found = found.map(|list| list.items).unwrap_or_default();
+    let found = found.into_iter().map(|item| of_kind(item, &classes));
+    found.collect()
 }
 
 /// Adds the kind to an object, because items of a list lack it.

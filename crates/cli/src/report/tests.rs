@@ -356,7 +356,7 @@ fn a_machine_whose_class_is_not_known_is_counted_with_a_note_about_what_is_left_
     assert_eq!(
         notes,
         [
-            "team-a/desk: ScheduledMachineClass desks was not found; its hosts, limits, lead time \
+            "team-a/desk: ScheduledMachineClass desks is not known here; its hosts, limits, lead time \
           and end policy are left out."
         ]
     );

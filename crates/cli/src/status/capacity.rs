@@ -76,7 +76,7 @@ impl Capacities {
         let row = |document: &Document| Row::of(document, judge);
         let mut rows: Vec<Row> = documents.iter().map(row).collect();
         if !rows.iter().all(Row::is_written) {
-            let context = source::context(client, selection).await.ok();
+            let context = source::context(client, selection, None).await.ok();
             let pairs = rows.iter_mut().zip(documents);
             for (row, document) in pairs.filter(|(row, _)| !row.is_written()) {
                 row.wanted = wanted(document, context.as_ref(), judge);
