@@ -60,14 +60,16 @@ pub fn roles(aggregation: Aggregation) -> Vec<Value> {
     ]
 }
 
-/// The rights of users who may override schedules, and nothing else. The cluster administrator
-/// binds the role.
+/// The rights of users who may override schedules, and to read what says which window is the next,
+/// and nothing else. The cluster administrator binds the role.
 fn override_editor() -> Value {
-    let rule = |plurals: &[&str], verbs: &[&str]| json!({"apiGroups": [name::GROUP], "resources": plurals, "verbs": verbs});
+    let rule = |group: &str, plurals: &[&str], verbs: &[&str]| json!({"apiGroups": [group], "resources": plurals, "verbs": verbs});
     let write = [&READ[..], &WRITE].concat();
+    let shared = [name::TIME_BASED_PLURAL, name::CAPITAL_MARKETS_PLURAL];
     let rules = [
-        rule(&[name::OVERRIDE_PLURAL], &write),
-        rule(&[name::CALENDAR_PLURAL, name::PLURAL], &READ),
+        rule(name::GROUP, &[name::OVERRIDE_PLURAL], &write),
+        rule(name::GROUP, &[name::CALENDAR_PLURAL, name::PLURAL], &READ),
+        rule(name::SPOT_GROUP, &shared, &READ),
     ];
     named(name::OVERRIDE_EDITOR, json!(rules))
 }

@@ -1,4 +1,5 @@
-use fivespot_api::{OverrideMode, ScheduleOverride, rules};
+use fivespot_api::{OverrideMode, ScheduleOverride, name, rules};
+use fivespot_install::user::Aggregation;
 use fivespot_schedule::Schedule;
 use insta::assert_snapshot;
 use jiff::Timestamp;
@@ -485,6 +486,46 @@ async fn a_user_without_the_right_to_override_is_told_which_role_has_it() {
     let remedy =
         "ask who binds roles in this namespace for the ClusterRole 5spot-override-editor";
     assert!(refused.ends_with(remedy), "{refused}");
+}
+
+#[tokio::test]
+async fn the_role_for_overrides_shows_the_schedule_that_a_machine_follows() {
+    let now = instant("2026-03-06T15:00:00Z");
+    let cluster = fivespot_testkit::Cluster::start(now).await;
+    let roles = fivespot_install::user::roles(Aggregation::Both);
+    let is_editor = |role: &&Value| role["metadata"]["name"] == name::OVERRIDE_EDITOR;
+    cluster.apply(roles.iter().find(is_editor).unwrap()).await;
+    let rbac = "rbac.authorization.k8s.io";
+    cluster
+        .apply(&json!({
+            "apiVersion": format!("{rbac}/v1"), "kind": "RoleBinding",
+            "metadata": {"name": "owners", "namespace": "default"},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": name::OVERRIDE_EDITOR},
+            "subjects": [{"apiGroup": rbac, "kind": "User", "name": "owner"}],
+        }))
+        .await;
+    cluster
+        .apply(&json!({
+            "apiVersion": name::SPOT_API_VERSION, "kind": name::TIME_BASED_KIND,
+            "metadata": {"name": "office", "namespace": "default"},
+            "spec": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["9-17"], "timezone": "UTC"},
+        }))
+        .await;
+    let mut follower = fivespot_testkit::scheduled_machine("worker");
+    follower["spec"]["schedule"] = json!({
+        "apiVersion": name::SPOT_API_VERSION, "kind": name::TIME_BASED_KIND, "name": "office",
+    });
+    cluster.apply(&follower).await;
+    let owner = User::new("owner", &["system:authenticated"]);
+    let connection = crate::cluster::Connection {
+        client: kube::Client::new(cluster.server().in_process_as(owner), "default"),
+        address: "https://it".to_owned(),
+        now,
+    };
+    let target = Target::read(&connection, "worker").await.unwrap();
+    let monday = instant("2026-03-09T09:00:00Z");
+    let next = next_window(&target.schedule.unwrap(), now);
+    assert_eq!(next.map(|(start, _)| start), Some(monday));
 }
 
 #[tokio::test]
