@@ -2,6 +2,7 @@
 
 mod agent;
 mod blocked;
+mod class;
 mod crd;
 mod finding;
 mod machine;
@@ -13,11 +14,12 @@ mod zones;
 
 use std::io::Write;
 
-use fivespot_api::name;
-use fivespot_api::verdict::Lease;
+use fivespot_api::verdict::{self, Lease, Verdict};
+use fivespot_api::{ScheduledMachine, name};
 use jiff::Timestamp;
 use kube::Client;
-use serde_json::json;
+use serde::Deserialize as _;
+use serde_json::{Value, json};
 
 use crate::cluster::{self, Source};
 use crate::output::{self, Format};
@@ -30,8 +32,9 @@ use finding::Finding;
 /// Only reads. Checks the CRDs and their version, the policy, the admission webhooks and their
 /// endpoints, the Lease, the clocks, the release of the time zones, how many machines and capacities
 /// are blocked, the kinds of the providers that ScheduledMachines name, the kubeconfig Secrets of
-/// their Clusters, and the reclaim agent where a ScheduledMachine has killIfCommands. What is wrong
-/// with one machine or capacity alone is a warning.
+/// their Clusters, and the reclaim agent where a ScheduledMachine has commands to reclaim. What the
+/// class of a machine sets counts as if the machine set it. What is wrong with one machine or capacity
+/// alone is a warning.
 ///
 /// Exit codes: 0 no errors (there may be warnings), 1 an error was found or a check could not be
 /// completed, 2 the API server cannot be reached.
@@ -96,30 +99,44 @@ pub(crate) async fn lease(reader: &Reader, operator: &Operator) -> Lease {
     operator::read_lease(reader, operator).await
 }
 
-/// Whether what reconciles capacities holds a fresh Lease: a controller of their own, else the
-/// operator, whose Lease is given.
-async fn capacity_lease(
-    reader: &Reader,
-    operator: &Operator,
-    of_operator: &Lease,
-) -> Lease {
-    let own = operator::read_capacity_lease(reader, operator).await;
-    own.unwrap_or_else(|| of_operator.clone())
-}
-
-/// What a verdict depends on besides the machine.
+/// What a verdict depends on besides the object.
 #[derive(Clone, Debug)]
 pub(crate) struct Judge {
     /// Whether an operator holds its Lease.
     pub(crate) lease: Lease,
-    /// The same of what reconciles capacities.
+    /// The same of what reconciles capacities: a controller of their own, else the operator.
     pub(crate) capacity_lease: Lease,
     /// The current time of the cluster.
     pub(crate) now: Timestamp,
 }
 
 impl Judge {
-    /// Reads the Lease and the time of the cluster. A user who may not read the Lease is not told
+    /// The verdict about a ScheduledMachine as it was read. One that cannot be decoded has the error as
+    /// its cause.
+    pub(crate) fn machine(&self, object: &Value) -> Verdict {
+        match ScheduledMachine::deserialize(object) {
+            Ok(machine) => verdict::verdict(&machine, &self.lease, self.now),
+            Err(error) => Verdict::undecoded(error),
+        }
+    }
+
+    /// The verdict about a ScheduledCapacity as it was read.
+    pub(crate) fn capacity(&self, object: &Value) -> Verdict {
+        verdict::capacity::verdict_of(object, &self.capacity_lease, self.now)
+    }
+
+    /// Reads the Leases.
+    async fn of(reader: &Reader, operator: &Operator) -> Self {
+        let lease = lease(reader, operator).await;
+        let own = operator::read_capacity_lease(reader, operator).await;
+        Self {
+            capacity_lease: own.unwrap_or_else(|| lease.clone()),
+            lease,
+            now: reader.now,
+        }
+    }
+
+    /// Reads the Leases and the time of the cluster. A user who may not read the Lease is not told
     /// that no operator runs.
     pub(crate) async fn read(
         client: &Client,
@@ -127,14 +144,7 @@ impl Judge {
         operator: &Operator,
     ) -> Self {
         match Reader::of(client.clone(), address).await {
-            Ok(reader) => {
-                let lease = lease(&reader, operator).await;
-                Self {
-                    capacity_lease: capacity_lease(&reader, operator, &lease).await,
-                    lease,
-                    now: reader.now,
-                }
-            }
+            Ok(reader) => Self::of(&reader, operator).await,
             Err(failure) => {
                 let lease = Lease::NotReadable {
                     cause: failure.to_string(),
@@ -183,12 +193,14 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     all.extend(operator::clock(reader, operator).await);
     if is_installed {
         all.extend(operator::definitions(reader, operator).await);
+        let classes = class::read(reader).await;
         let machines = machine::read(reader).await;
-        let lease = lease(reader, operator).await;
-        all.extend(blocked::among_machines(&machines, &lease, reader.now));
+        let machines = machines.map(|all| class::with_classes(all, &classes));
+        let judge = Judge::of(reader, operator).await;
+        all.extend(class::check(&classes, &machines));
+        all.extend(blocked::among_machines(&machines, &judge));
         let capacities = blocked::capacities(reader).await;
-        let lease = capacity_lease(reader, operator, &lease).await;
-        all.extend(blocked::among_capacities(&capacities, &lease, reader.now));
+        all.extend(blocked::among_capacities(&capacities, &judge));
         all.extend(machine::check(reader, operator, &machines).await);
         all.extend(agent::check(&machines));
     }

@@ -4,8 +4,7 @@ use std::path::Path;
 
 use clap_complete::engine::ArgValueCompleter;
 use fivespot_api::resource::SCHEDULED_MACHINE;
-use fivespot_api::verdict::{self, Lease, Verdict};
-use fivespot_api::{Resource, ScheduledMachine, name};
+use fivespot_api::{Resource, name};
 pub(crate) use fivespot_program::cluster::{Source, block_on, no_client};
 use http::Response;
 use jiff::{SignedDuration, Timestamp};
@@ -14,7 +13,6 @@ use kube::client::Body;
 use kube::{Client, Config};
 pub(crate) use kubemu::apply::error_message;
 use kubemu_clock::Clock;
-use serde_json::Value;
 
 use crate::named::Named;
 use crate::{Failure, completion};
@@ -171,15 +169,6 @@ fn date(response: &Response<Body>) -> Option<Timestamp> {
     let date = response.headers().get(http::header::DATE)?.to_str().ok()?;
     let parser = jiff::fmt::rfc2822::DateTimeParser::new();
     parser.parse_timestamp(date).ok()
-}
-
-/// The verdict about a ScheduledMachine as it was read. One that cannot be decoded has the error as
-/// its cause.
-pub(crate) fn verdict(object: &Value, lease: &Lease, now: Timestamp) -> Verdict {
-    match serde_json::from_value::<ScheduledMachine>(object.clone()) {
-        Ok(machine) => verdict::verdict(&machine, lease, now),
-        Err(error) => Verdict::undecoded(error),
-    }
 }
 
 /// A cluster that has responded.

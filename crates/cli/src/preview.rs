@@ -43,7 +43,7 @@ use span::Range;
 
 pub(crate) use context::Context;
 pub(crate) use planned::{
-    PlannedCapacity, PlannedMachine, calendar_not_found, class_not_known,
+    PlannedCapacity, PlannedMachine, calendar_not_found, class_not_known, unknown_class,
 };
 
 const EXAMPLES: &str = "\

@@ -12,7 +12,6 @@ use fivespot_api::ScheduledMachine;
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::verdict::{self, Lease, verdict};
-use fivespot_dashboard::unknown_class;
 use fivespot_usage::{
     Capacity, Machine, Month, Query, Rates, Report, csv, html, schema, text,
 };
@@ -23,7 +22,9 @@ use crate::check::{Judge, LeaseFlags};
 use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
-use crate::preview::{Context, PlannedCapacity, PlannedMachine, class_not_known};
+use crate::preview::{
+    Context, PlannedCapacity, PlannedMachine, class_not_known, unknown_class,
+};
 use crate::{Failure, Outcome, document, output, plain, undecodable};
 
 /// The largest size of a file of rates, in bytes.

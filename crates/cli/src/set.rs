@@ -12,7 +12,6 @@ use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 
 use crate::check::Judge;
-use crate::cluster;
 
 /// A set, as far as it can be read.
 #[derive(Clone, Debug, Serialize)]
@@ -107,7 +106,7 @@ impl SetState {
             name: name.to_owned(),
             index: of.index,
             is_active: of.is_active,
-            verdict: cluster::verdict(machine, &judge.lease, judge.now),
+            verdict: judge.machine(machine),
         });
     }
 

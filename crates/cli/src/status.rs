@@ -98,7 +98,7 @@ enum Form {
 fn row(judge: &Judge, object: &DynamicObject) -> Result<Row, Failure> {
     let object = serde_json::to_value(object)
         .map_err(|error| Failure::new("reading ScheduledMachines", error))?;
-    let verdict = cluster::verdict(&object, &judge.lease, judge.now);
+    let verdict = judge.machine(&object);
     Ok(Row::of(&object, verdict))
 }
 

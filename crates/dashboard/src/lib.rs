@@ -35,5 +35,5 @@ mod tests;
 mod undecoded;
 
 pub use reader::{EventRecord, LeaseLocation, Reader, read_only};
-pub use schedule_inputs::{NoSchedule, ScheduleInputs, unknown_class};
+pub use schedule_inputs::{NoSchedule, ScheduleInputs};
 pub use serve::{Audience, Dashboard, Now, Options};

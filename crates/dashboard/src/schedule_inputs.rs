@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use fivespot_api::schedule_override::ConsideredOverrides;
 use fivespot_api::{
-    ClassProblem, FollowedSchedule, PreparedClass, Provided, Resolved, ResolvedClass,
-    ScheduleOverride, ScheduleSpec, ScheduledMachine, ScheduledMachineClassSpec,
-    ScheduledMachineSpec, SharedSchedule, SpotScheduleRef,
+    FollowedSchedule, PreparedClass, Provided, Resolved, ScheduleOverride, ScheduleSpec,
+    ScheduledMachine, ScheduledMachineClassSpec, ScheduledMachineSpec, SharedSchedule,
+    SpotScheduleRef,
 };
 use fivespot_plan::overrides::is_longer;
 use fivespot_schedule::{Dates, Override, Schedule};
@@ -57,18 +57,6 @@ pub enum NoSchedule {
     Invalid(fivespot_schedule::Error),
 }
 
-/// The class of a machine that has been read, if it is not known what that sets.
-pub fn unknown_class(spec: &ScheduledMachineSpec) -> Option<&str> {
-    match spec.class.as_ref()? {
-        ResolvedClass {
-            name,
-            problem: Some(ClassProblem::NotFound),
-            ..
-        } => Some(name),
-        _ => None,
-    }
-}
-
 impl ScheduleInputs {
     /// Sets a class, which machines of all namespaces may name.
     pub fn set_class(&mut self, name: &str, spec: ScheduledMachineClassSpec) {
@@ -81,9 +69,8 @@ impl ScheduleInputs {
     }
 
     /// Reads what the class of a machine in `namespace` sets into its spec, as the operator does.
-    /// Nothing changes if it has no class, or if that was read before.
-    ///
-    /// [`unknown_class`] says then whether the class is here.
+    /// Nothing changes if it has no class, or if that was read before. A class that is not here is
+    /// unknown ([`ScheduledMachineSpec::is_class_unknown`]).
     pub fn resolve_class(&self, spec: &mut ScheduledMachineSpec, namespace: &str) {
         let named = spec.class_ref.as_ref().map(|of| &of.name);
         let class = named.and_then(|name| self.classes.get(name));

@@ -7,22 +7,23 @@ use super::machine::identity;
 
 const CHECK: &str = "agent";
 
-/// The findings from the AgentReady condition of each ScheduledMachine with `killIfCommands`. The
+/// The findings from the AgentReady condition of each ScheduledMachine with commands to reclaim. The
 /// condition reports whether the agent runs, and whether the policy that limits it to its Node is
 /// in force.
 pub(super) fn check(machines: &Result<Vec<Value>, String>) -> Vec<Finding> {
     let machines = machines.as_deref().unwrap_or_default();
     let has_commands = |it: &&Value| {
-        it["spec"]["killIfCommands"]
-            .as_array()
-            .is_some_and(|all| !all.is_empty())
+        let spec = &it["spec"];
+        [&spec["killIfCommands"], &spec["reclaim"]["commands"]]
+            .iter()
+            .any(|commands| commands.as_array().is_some_and(|all| !all.is_empty()))
     };
     let with_commands: Vec<&Value> = machines.iter().filter(has_commands).collect();
     let problems: Vec<Finding> =
         with_commands.iter().filter_map(|it| problem(it)).collect();
     if problems.is_empty() && !with_commands.is_empty() {
         let message = format!(
-            "ScheduledMachines with killIfCommands: {}; none has AgentReady=False",
+            "ScheduledMachines with commands to reclaim: {}; none has AgentReady=False",
             with_commands.len()
         );
         return vec![Finding::ok(CHECK, message)];
@@ -40,11 +41,13 @@ fn problem(machine: &Value) -> Option<Finding> {
     let message = condition["message"].as_str().unwrap_or_default();
     let finding = Finding::error(CHECK, format!("{}: {message}", identity(machine)));
     match condition["reason"].as_str()? {
-        "NotInstalled" => Some(finding.remedy(
-            "apply `5spot generate agent --image ...` in the workload cluster",
-        )),
+        "NotInstalled" => {
+            Some(finding.remedy(
+                "apply `5spot generate agent --image ...` in the workload cluster",
+            ))
+        }
         "ConfigRejected" => Some(finding.remedy(
-            "correct spec.killIfCommands, or apply `5spot generate agent` again for its policy",
+            "correct the commands, or apply `5spot generate agent` again for its policy",
         )),
         _ => None,
     }

@@ -1,12 +1,11 @@
 //! How many of the objects that follow a schedule are blocked.
 
 use fivespot_api::name;
-use fivespot_api::verdict::{self, Lease, State, Verdict};
-use jiff::Timestamp;
+use fivespot_api::verdict::{Lease, State, Verdict};
 use serde_json::Value;
 
+use super::Judge;
 use super::finding::{Finding, Judged};
-use crate::cluster;
 use crate::reader::Reader;
 
 /// How many blocked objects are named.
@@ -31,7 +30,8 @@ struct Kind {
     several: &'static str,
     /// What `5spot explain` is given.
     explained: &'static str,
-    verdict: fn(&Value, &Lease, Timestamp) -> Verdict,
+    verdict: fn(&Judge, &Value) -> Verdict,
+    lease: fn(&Judge) -> &Lease,
     about: fn(Finding, Vec<Judged>) -> Finding,
 }
 
@@ -39,7 +39,8 @@ const MACHINES: Kind = Kind {
     check: "machines",
     several: "ScheduledMachines",
     explained: "NAME",
-    verdict: cluster::verdict,
+    verdict: Judge::machine,
+    lease: |judge| &judge.lease,
     about: Finding::about,
 };
 
@@ -47,7 +48,8 @@ const CAPACITIES: Kind = Kind {
     check: "capacities",
     several: "ScheduledCapacities",
     explained: "scap/NAME",
-    verdict: verdict::capacity::verdict_of,
+    verdict: Judge::capacity,
+    lease: |judge| &judge.capacity_lease,
     about: Finding::about_capacities,
 };
 
@@ -55,32 +57,25 @@ const CAPACITIES: Kind = Kind {
 /// nothing is known about them.
 pub(super) fn among_machines(
     machines: &Result<Vec<Value>, String>,
-    lease: &Lease,
-    now: Timestamp,
+    judge: &Judge,
 ) -> Option<Finding> {
-    among(&MACHINES, machines.as_ref().ok()?, lease, now)
+    among(&MACHINES, machines.as_ref().ok()?, judge)
 }
 
 /// The same of ScheduledCapacities, if there are any. That they cannot be read is a finding.
 pub(super) fn among_capacities(
     capacities: &Result<Vec<Value>, String>,
-    lease: &Lease,
-    now: Timestamp,
+    judge: &Judge,
 ) -> Option<Finding> {
     match capacities {
         Ok(none) if none.is_empty() => None,
-        Ok(capacities) => among(&CAPACITIES, capacities, lease, now),
+        Ok(capacities) => among(&CAPACITIES, capacities, judge),
         Err(why) => Some(Finding::unknown(CAPACITIES.check, why)),
     }
 }
 
-fn among(
-    kind: &Kind,
-    objects: &[Value],
-    lease: &Lease,
-    now: Timestamp,
-) -> Option<Finding> {
-    if matches!(lease, Lease::NotHeld { .. }) {
+fn among(kind: &Kind, objects: &[Value], judge: &Judge) -> Option<Finding> {
+    if matches!((kind.lease)(judge), Lease::NotHeld { .. }) {
         return None;
     }
     let judged = objects.iter().map(|it| {
@@ -89,7 +84,7 @@ fn among(
         Judged {
             namespace: text("namespace"),
             name: text("name"),
-            verdict: (kind.verdict)(it, lease, now),
+            verdict: (kind.verdict)(judge, it),
         }
     });
     let blocked: Vec<_> = judged

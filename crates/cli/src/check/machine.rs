@@ -69,7 +69,7 @@ fn referenced_kinds(machines: &[Value]) -> ReferencedKinds {
                     .entry((version, kind))
                     .or_default()
                     .entry(namespace.unwrap_or_default().to_owned())
-                    .or_insert_with(|| identity(machine));
+                    .or_insert_with(|| referrer(machine));
             }
         }
     }
@@ -101,7 +101,7 @@ async fn provider(
     let Some(plural) = served else {
         let message = format!("{kind} of {version}, named by {machine}, is not served");
         return Finding::warning(CHECK, message).remedy(
-            "install the provider that serves it, or correct the ScheduledMachine",
+            "install the provider that serves it, or correct the object that names it",
         );
     };
     let group = version.split('/').next().unwrap_or_default();
@@ -257,6 +257,15 @@ async fn kubeconfig(
 /// The user name of the operator.
 fn user(operator: &Operator) -> String {
     name::service_account_user(&operator.namespace, &operator.account)
+}
+
+/// The namespace and name of a ScheduledMachine, with the name of its class.
+fn referrer(machine: &Value) -> String {
+    let machine_name = identity(machine);
+    match machine["spec"]["classRef"]["name"].as_str() {
+        Some(class) => format!("{machine_name} ({} {class})", name::CLASS_KIND),
+        None => machine_name,
+    }
 }
 
 /// The namespace and name of a ScheduledMachine.

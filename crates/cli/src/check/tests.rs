@@ -518,3 +518,70 @@ async fn what_is_left_of_the_controller_of_capacities_is_named_with_what_to_dele
          serviceaccount/5spot-controller-capacity lease/5spot-capacity -n 5spot-system`"
     );
 }
+
+/// A machine of class `lent`, whose provider is not installed.
+async fn with_machine_of_a_class() -> (Cluster, fivespot_testkit::Operator) {
+    let (cluster, replica) = with_worker().await;
+    let inline = scheduled_machine("lent");
+    let spec = &inline["spec"];
+    cluster
+        .apply(&json!({
+            "apiVersion": inline["apiVersion"], "kind": "ScheduledMachineClass",
+            "metadata": {"name": "lent"},
+            "spec": {
+                "clusterNames": ["night"],
+                "bootstrapSpec": spec["bootstrapSpec"],
+                "infrastructureSpec": {"apiVersion": "infrastructure.cluster.x-k8s.io/v1beta1", "kind": "Desk", "spec": {}},
+                "reclaim": {"commands": ["steam"]},
+            },
+        }))
+        .await;
+    cluster
+        .apply(&json!({
+            "apiVersion": inline["apiVersion"], "kind": inline["kind"],
+            "metadata": inline["metadata"],
+            "spec": {"schedule": spec["schedule"], "classRef": {"name": "lent"}},
+        }))
+        .await;
+    (cluster, replica)
+}
+
+#[tokio::test]
+async fn what_the_class_of_a_machine_names_is_checked_as_if_the_machine_named_it() {
+    let (cluster, replica) = with_machine_of_a_class().await;
+    // It would write the status again.
+    drop(replica);
+    let status = json!({"status": {"conditions": [{
+        "type": "AgentReady", "status": "False", "reason": "NotInstalled",
+        "message": "no agent on Node lent", "lastTransitionTime": WITHIN,
+    }]}});
+    let path = format!("{}/status", machine_path("lent"));
+    cluster.patch(&path, &status).await;
+    let (text, _) = checked(cluster.client()).await;
+    for line in [
+        "warning  provider    Desk of infrastructure.cluster.x-k8s.io/v1beta1, named by default/lent (ScheduledMachineClass \
+         lent), is not served; ",
+        "error    agent       default/lent: no agent on Node lent; ",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn classes_that_may_not_be_read_are_named_where_a_machine_has_one() {
+    let (cluster, _replica) = with_worker().await;
+    let (text, _) = checked(auditor(&cluster).await).await;
+    assert!(!text.contains(" class "), "{text}");
+    let (cluster, _replica) = with_machine_of_a_class().await;
+    let (text, is_ok_or_warning) = checked(auditor(&cluster).await).await;
+    let line = text
+        .lines()
+        .find(|it| it.contains(" class "))
+        .unwrap_or(&text);
+    assert!(line.starts_with("unknown  class       "), "{line}");
+    assert!(
+        line.contains("cannot list resource \"scheduledmachineclasses\""),
+        "{line}"
+    );
+    assert!(!is_ok_or_warning);
+}

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::cluster::{self, Connection};
 use crate::preview::source::{self, Selection};
-use crate::preview::{Context, class_not_known};
+use crate::preview::{Context, class_not_known, unknown_class};
 use crate::{Failure, output, undecodable};
 
 /// A machine with its schedule.
@@ -42,7 +42,7 @@ impl Target {
             undecodable(format!("ScheduledMachine {namespace}/{name}"), error)
         })?;
         let read = Self::of(machine, context);
-        let class = fivespot_dashboard::unknown_class(&read.machine.spec);
+        let class = unknown_class(&read.machine.spec);
         output::notes("warning", &class.map(class_not_known));
         Ok(read)
     }

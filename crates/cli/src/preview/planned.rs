@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use fivespot_api::scheduled_machine::ScheduleSpec;
-use fivespot_api::{EnabledField, ScheduledCapacity, ScheduledMachine, rules};
-use fivespot_dashboard::{NoSchedule, unknown_class};
+use fivespot_api::{
+    EnabledField, ScheduledCapacity, ScheduledMachine, ScheduledMachineSpec, rules,
+};
+use fivespot_dashboard::NoSchedule;
 use fivespot_plan::{MAX_STEPS, delay_of};
 use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
@@ -269,6 +271,12 @@ impl Off {
 /// The sentence about a calendar that does not exist.
 pub(crate) fn calendar_not_found(calendar: &str) -> String {
     format!("ScheduleCalendar {calendar} was not found; its exceptions are left out.")
+}
+
+/// The class that has been read into the spec of a machine, if it is not known what that sets.
+pub(crate) fn unknown_class(spec: &ScheduledMachineSpec) -> Option<&str> {
+    let class = spec.class.as_ref().filter(|_| spec.is_class_unknown())?;
+    Some(&class.name)
 }
 
 /// A sentence about a class that does not exist, or that the user may not read.

@@ -125,11 +125,7 @@ impl Row {
             phase: text("/status/phase"),
             next: text("/status/nextTransition"),
             zone: text("/spec/schedule/timezone"),
-            verdict: verdict::capacity::verdict_of(
-                &document.object,
-                &judge.capacity_lease,
-                judge.now,
-            ),
+            verdict: judge.capacity(&document.object),
             target: CapacityTarget::default(),
             target_text: String::new(),
             value: String::new(),

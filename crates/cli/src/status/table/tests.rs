@@ -1,8 +1,9 @@
-use fivespot_api::verdict::{Lease, State};
+use fivespot_api::verdict::State;
 use serde_json::{Value, json};
 
 use super::{Instants, PrintedRows, Row, styled_text, text};
-use crate::cluster::verdict;
+use crate::check::Judge;
+use crate::set::tests::judge;
 
 /// The row of an object with a whole spec, five minutes after its conditions changed.
 fn row(mut object: Value) -> Row {
@@ -18,7 +19,8 @@ fn row(mut object: Value) -> Row {
         object["spec"]["schedule"] = json!({"cron": "0 9 * * *"});
     }
     let now = "2026-03-06T15:05:00Z".parse().unwrap();
-    let verdict = verdict(&object, &Lease::Held, now);
+    let judge = Judge { now, ..judge() };
+    let verdict = judge.machine(&object);
     Row::of(&object, verdict)
 }
 
