@@ -6,6 +6,7 @@ use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::fleet::zone_name;
+use crate::length;
 use crate::markup::{escape, px};
 use crate::style;
 
@@ -179,9 +180,9 @@ fn durations(out: &mut String, timeline: &Timeline) {
     let (Some(first), Some(last)) = (at.clone().min(), at.max()) else {
         return;
     };
-    let length = (last - first).max(1) as f64;
+    let seconds = (last - first).max(1) as f64;
     let x =
-        |at: i64| 12.0 + (at - first).clamp(0, last - first) as f64 / length * BAR_WIDTH;
+        |at: i64| 12.0 + (at - first).clamp(0, last - first) as f64 / seconds * BAR_WIDTH;
     let _ = write!(
         out,
         r#"<rect class="curve" x="12" y="40" width="{BAR_WIDTH}" height="8"/>"#
@@ -212,7 +213,7 @@ fn durations(out: &mut String, timeline: &Timeline) {
         out,
         r#"<text class="soft small" x="12" y="63">0</text><text class="soft small" x="{}" y="63" text-anchor="end">{}</text>"#,
         12.0 + BAR_WIDTH,
-        length_of(total)
+        length(total)
     );
 }
 
@@ -224,20 +225,10 @@ fn clock(timeline: &Timeline, at: Timestamp) -> String {
         .to_string()
 }
 
-/// `+1m 02s` since the first entry.
+/// `+1m 2s` since the first entry.
 fn since(timeline: &Timeline, at: Timestamp) -> String {
     let first = timeline.entries.first().map_or(at, |entry| entry.at);
-    format!("+{}", length_of(at.duration_since(first)))
-}
-
-fn length_of(length: SignedDuration) -> String {
-    let seconds = length.as_secs().max(0);
-    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
-        (0, 0, seconds) => format!("{seconds}s"),
-        (0, minutes, 0) => format!("{minutes}m"),
-        (0, minutes, seconds) => format!("{minutes}m{seconds:02}s"),
-        (hours, minutes, _) => format!("{hours}h{minutes:02}m"),
-    }
+    format!("+{}", length(at.duration_since(first)))
 }
 
 #[cfg(test)]
@@ -278,7 +269,7 @@ mod tests {
           Fri 18:00:00       +0s  ┬ shutdown begins: the schedule has closed
           Fri 18:00:01       +1s  ├ cordoned Node/worker
           Fri 18:00:02       +2s  ! the budget of shop-1 refuses
-          Fri 18:01:30    +1m30s  ▸ now: evicting 1 pod
+          Fri 18:01:30   +1m 30s  ▸ now: evicting 1 pod
           Fri 18:05:00       +5m  ┊ deadline
         ");
     }

@@ -12,8 +12,9 @@ use anstyle::{AnsiColor, Style};
 use fivespot_api::Phase;
 use fivespot_api::resource::SCHEDULED_CAPACITY;
 use fivespot_api::verdict::{State, Verdict};
+use fivespot_drawing::distance;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -58,7 +59,7 @@ impl Instants {
             (Self::Local(now), Ok(at)) => {
                 let zone = fivespot_schedule::zone(zone).unwrap_or(TimeZone::UTC);
                 let local = at.to_zoned(zone).strftime("%F %H:%M %:z");
-                format!("{}, {local}", relative(at.duration_since(*now))).into()
+                format!("{}, {local}", distance(at.duration_since(*now))).into()
             }
             _ => text.into(),
         }
@@ -68,24 +69,8 @@ impl Instants {
     fn width(&self) -> usize {
         match self {
             Self::Utc => "2026-03-06T23:00:00Z".len(),
-            Self::Local(..) => "in 59m, 2026-03-07 00:00 +01:00".len(),
+            Self::Local(..) => "in 23h 59m, 2026-03-07 00:00 +01:00".len(),
         }
-    }
-}
-
-/// `in 45s`, `in 12m`, `in 8h`, `in 3d`, `5m ago`: a length in its largest whole unit.
-fn relative(length: SignedDuration) -> String {
-    let seconds = length.as_secs().unsigned_abs();
-    let shown = match seconds {
-        ..120 => format!("{seconds}s"),
-        120..7_200 => format!("{}m", seconds / 60),
-        7_200..172_800 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    };
-    if length.is_negative() {
-        format!("{shown} ago")
-    } else {
-        format!("in {shown}")
     }
 }
 

@@ -1,7 +1,8 @@
 //! Instants and lengths of time as the pages show them.
 
+use fivespot_drawing::distance;
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use jiff::{SignedDuration, Timestamp};
 use maud::{Markup, html};
 
 /// `Mon 9 Mar 09:00 EDT`, in the local time of a zone.
@@ -89,40 +90,7 @@ fn instant(text: &str) -> Option<Timestamp> {
     text.parse().ok().filter(|_| is_in_form)
 }
 
-/// `in 3h 20m`, `2d ago`: the two largest units.
+/// How far away an instant is.
 pub(crate) fn relative(now: Timestamp, at: Timestamp) -> String {
-    let distance = at.duration_since(now);
-    let text = length(distance.abs());
-    if distance > SignedDuration::ZERO {
-        format!("in {text}")
-    } else {
-        format!("{text} ago")
-    }
-}
-
-/// `3h 20m`: the two largest units.
-fn length(length: SignedDuration) -> String {
-    let seconds = length.as_secs();
-    let parts = [
-        (seconds / 86_400, "d"),
-        (seconds / 3600 % 24, "h"),
-        (seconds / 60 % 60, "m"),
-        (seconds % 60, "s"),
-    ];
-    let first = parts
-        .iter()
-        .position(|(number, _)| *number > 0)
-        .unwrap_or(3);
-    let shown: Vec<String> = parts
-        .iter()
-        .skip(first)
-        .take(2)
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, unit)| format!("{number}{unit}"))
-        .collect();
-    if shown.is_empty() {
-        "0s".to_owned()
-    } else {
-        shown.join(" ")
-    }
+    distance(at.duration_since(now))
 }
