@@ -24,6 +24,7 @@ use serde_json::{Value, json};
 use crate::cluster::{self, Source};
 use crate::output::{self, Format};
 use crate::reader::Reader;
+use crate::requests::Requests;
 use crate::{Failure, Outcome};
 use finding::Finding;
 
@@ -86,17 +87,8 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 
 /// Whether an operator holds its Lease.
 pub(crate) async fn is_lease_fresh(reader: &Reader, operator: &Operator) -> bool {
-    operator::lease(reader, operator).await.is_ok_or_warning()
-}
-
-/// Why no operator runs, if its Leases show that, and what to do about it.
-pub(crate) async fn lease_error(reader: &Reader, operator: &Operator) -> Option<String> {
-    operator::lease(reader, operator).await.error_text()
-}
-
-/// Whether an operator holds a fresh Lease.
-pub(crate) async fn lease(reader: &Reader, operator: &Operator) -> Lease {
-    operator::read_lease(reader, operator).await
+    let lease = operator::read_lease(&reader.requests, operator, reader.now).await;
+    operator::lease(lease, operator).is_ok_or_warning()
 }
 
 /// What a verdict depends on besides the object.
@@ -125,37 +117,28 @@ impl Judge {
         verdict::capacity::verdict_of(object, &self.capacity_lease, self.now)
     }
 
-    /// Reads the Leases.
-    async fn of(reader: &Reader, operator: &Operator) -> Self {
-        let lease = lease(reader, operator).await;
-        let own = operator::read_capacity_lease(reader, operator).await;
+    /// Why no operator runs, if its Lease shows that, and what to do about it. The state of machines
+    /// is outdated then.
+    pub(crate) fn warning(&self, operator: &Operator) -> Option<String> {
+        operator::lease(self.lease.clone(), operator).error_text()
+    }
+
+    /// Reads the Leases at `now`.
+    async fn of(requests: &Requests, operator: &Operator, now: Timestamp) -> Self {
+        let lease = operator::read_lease(requests, operator, now).await;
+        let own = operator::read_capacity_lease(requests, operator, now).await;
         Self {
             capacity_lease: own.unwrap_or_else(|| lease.clone()),
             lease,
-            now: reader.now,
+            now,
         }
     }
 
     /// Reads the Leases and the time of the cluster. A user who may not read the Lease is not told
     /// that no operator runs.
-    pub(crate) async fn read(
-        client: &Client,
-        address: &str,
-        operator: &Operator,
-    ) -> Self {
-        match Reader::of(client.clone(), address).await {
-            Ok(reader) => Self::of(&reader, operator).await,
-            Err(failure) => {
-                let lease = Lease::NotReadable {
-                    cause: failure.to_string(),
-                };
-                Self {
-                    capacity_lease: lease.clone(),
-                    lease,
-                    now: cluster::now_at(None),
-                }
-            }
-        }
+    pub(crate) async fn read(client: &Client, operator: &Operator) -> Self {
+        let now = cluster::now(client).await;
+        Self::of(&Requests(client.clone()), operator, now).await
     }
 }
 
@@ -193,10 +176,11 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     all.extend(operator::clock(reader, operator).await);
     if is_installed {
         all.extend(operator::definitions(reader, operator).await);
-        let classes = class::read(reader).await;
+        let Reader { requests, now, .. } = reader;
+        let classes = class::read(requests).await;
         let machines = machine::read(reader).await;
         let machines = machines.map(|all| class::with_classes(all, &classes));
-        let judge = Judge::of(reader, operator).await;
+        let judge = Judge::of(requests, operator, *now).await;
         all.extend(class::check(&classes, &machines));
         all.extend(blocked::among_machines(&machines, &judge));
         let capacities = blocked::capacities(reader).await;

@@ -26,13 +26,12 @@ use jiff::tz::TimeZone;
 use kube::{Client, Config};
 use kubemu_clock::Clock;
 
-use crate::check::LeaseFlags;
+use crate::check::{Judge, LeaseFlags};
 use crate::cluster::{self, Access};
 use crate::named::{self, Named};
 use crate::output::Format;
-use crate::reader::Reader;
 use crate::time::InstantOrDate;
-use crate::{Failure, Outcome, check, completion, output};
+use crate::{Failure, Outcome, completion, output};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -216,11 +215,10 @@ async fn read(args: &Args, name: &str) -> Result<(Inspection, Lease), Failure> {
     cluster::machine(&client, &address, &namespace, name).await?;
     match inspect(options, &key).await {
         Ok(Some(mut inspection)) => {
-            let reader = Reader::of(client, &address).await?;
             // Uses the current time of the cluster, which may have a virtual clock.
-            inspection.now = reader.now;
-            let lease = check::lease(&reader, &args.lease.operator()).await;
-            Ok((inspection, lease))
+            let judge = Judge::read(&client, &args.lease.operator()).await;
+            inspection.now = judge.now;
+            Ok((inspection, judge.lease))
         }
         Ok(None) => Err(cluster::no_such_machine(&namespace, name)),
         Err(error) => {

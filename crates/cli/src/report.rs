@@ -137,9 +137,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
     notes.extend(found.unreadable.map(|it| it.text()));
     print(out, args.output, &report)?;
     output::notes("warning", &notes);
-    if let Lease::NotHeld { cause, .. } = &found.judge.lease {
-        output::notes("warning", [cause]);
-    }
+    output::notes("warning", &found.judge.warning(&operator));
     Ok(Outcome::Yes)
 }
 

@@ -20,12 +20,11 @@ use kube::api::{Api, DynamicObject, ListParams};
 use kube::core::ApiResource;
 use serde_json::{Value, json};
 
-use crate::check::{Judge, LeaseFlags, Operator};
-use crate::cluster::{self, Access};
+use crate::check::{Judge, LeaseFlags};
+use crate::cluster::{self, Access, Connection};
 use crate::named::{self, Named};
 use crate::preview::source::{self, Selection};
-use crate::reader::Reader;
-use crate::{Failure, Outcome, check, completion, output};
+use crate::{Failure, Outcome, completion, output};
 use capacity::Capacities;
 use schedule::{Followers, Schedules};
 use set::Sets;
@@ -124,12 +123,12 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
 async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let named = args.name.as_deref();
     let named = named.map(|it| Named::of(it, named::SHOWN)).transpose()?;
-    let config = args.access.config().await?;
-    let address = args.access.address(&config);
-    let client = Client::try_from(config).map_err(cluster::no_client)?;
+    let Connection {
+        client, address, ..
+    } = args.access.connect().await?;
     let operator = args.lease.operator();
     if args.watch {
-        return watch::watch(args, named, client, address, out).await;
+        return watch::watch(args, named, client, out).await;
     }
     let objects = if let Some(named) = named {
         vec![cluster::named(&client, &address, named).await?]
@@ -137,7 +136,7 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         let api = machines(&client, args.all_namespaces);
         listed(&api, &ListParams::default(), &address).await?
     };
-    let judge = Judge::read(&client, &address, &operator).await;
+    let judge = Judge::read(&client, &operator).await;
     let selection = match named {
         Some(named) => Selection::Named(named.name),
         None if args.all_namespaces => Selection::All,
@@ -173,7 +172,8 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let instants = args.output.instants(&judge);
     let none_found = none_found(selection, client.default_namespace());
     print(args.output, &found, none_found.as_deref(), &instants, out)?;
-    warn(&client, &address, &operator).await;
+    // The state of the machines is outdated then.
+    output::notes("warning", &judge.warning(&operator));
     let verdict = found.only().filter(|_| named.is_some());
     if let Some(verdict) = verdict.filter(|_| args.output.is_text()) {
         output::remedy(out, verdict)?;
@@ -259,21 +259,6 @@ fn rows(judge: &Judge, objects: &[DynamicObject]) -> Result<Vec<Row>, Failure> {
     let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
     rows.sort_by(Row::order);
     Ok(rows)
-}
-
-/// Prints a warning if no operator holds its Lease. The state of the machines is then outdated.
-async fn warn(client: &Client, address: &str, operator: &Operator) {
-    output::notes("warning", &lease_error(client, address, operator).await);
-}
-
-/// Why no operator runs. `None` if one runs, or its Lease cannot be read.
-async fn lease_error(
-    client: &Client,
-    address: &str,
-    operator: &Operator,
-) -> Option<String> {
-    let reader = Reader::of(client.clone(), address).await.ok()?;
-    check::lease_error(&reader, operator).await
 }
 
 /// What a list without machines says. `None` if an object was named.

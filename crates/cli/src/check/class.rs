@@ -6,15 +6,15 @@ use serde::Deserialize as _;
 use serde_json::{Value, json};
 
 use super::finding::Finding;
-use crate::reader::Reader;
+use crate::requests::Requests;
 
 /// Reads all classes. One that cannot be decoded is left out, as the operator does.
 ///
 /// # Errors
 /// The server refuses to list them. The error is its message.
-pub(super) async fn read(reader: &Reader) -> Result<ScheduleInputs, String> {
+pub(super) async fn read(requests: &Requests) -> Result<ScheduleInputs, String> {
     let path = format!("/apis/{}/{}", name::API_VERSION, name::CLASS_PLURAL);
-    let found = reader.requests.list(&path).await?;
+    let found = requests.list(&path).await?;
     let mut classes = ScheduleInputs::default();
     for class in found {
         if let Ok(class) = ScheduledMachineClass::deserialize(&class) {

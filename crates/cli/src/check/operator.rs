@@ -10,7 +10,7 @@ use super::Operator;
 use super::finding::Finding;
 use super::zones;
 use crate::reader::Reader;
-use crate::requests::Response;
+use crate::requests::{Requests, Response};
 
 /// Checks the Deployment, if there is one, the Lease and the time zones.
 pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
@@ -35,8 +35,9 @@ pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> 
     all.extend(found.map(|of| replicas(of, namespace)));
     let both = deployment.zip(of_capacities);
     all.extend(both.and_then(|(operator, it)| left_over(operator, it, namespace)));
-    all.push(lease(reader, operator).await);
-    let of_capacities = read_capacity_lease(reader, operator).await;
+    let Reader { requests, now, .. } = reader;
+    all.push(lease(read_lease(requests, operator, *now).await, operator));
+    let of_capacities = read_capacity_lease(requests, operator, *now).await;
     all.extend(of_capacities.map(|lease| lease_of_capacities(lease, namespace)));
     let release = zone_data().release();
     all.push(zones::check(deployment, release, reader.now));
@@ -143,10 +144,9 @@ pub(super) async fn definitions(reader: &Reader, operator: &Operator) -> Option<
     None
 }
 
-/// Checks whether an operator holds a Lease: that of the leader, or of a shard.
-pub(super) async fn lease(reader: &Reader, operator: &Operator) -> Finding {
+/// Whether an operator holds a Lease: that of the leader, or of a shard.
+pub(super) fn lease(lease: Lease, operator: &Operator) -> Finding {
     let namespace = &operator.namespace;
-    let lease = read_lease(reader, operator).await;
     let otherwise = match lease {
         Lease::NotHeld { since: None, .. } => {
             ", or name its namespace with --operator-namespace"
@@ -190,14 +190,15 @@ fn held(lease: Lease, namespace: &str, holds: &str, otherwise: &str) -> Finding 
 /// Reads whether the controller of capacities holds its Lease. `None` if it has none: the operator
 /// reconciles capacities itself.
 pub(super) async fn read_capacity_lease(
-    reader: &Reader,
+    requests: &Requests,
     operator: &Operator,
+    now: Timestamp,
 ) -> Option<Lease> {
     let (namespace, lease) = (&operator.namespace, name::CAPACITY_LEASE);
     let path =
         format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{lease}");
-    match reader.requests.get(&path).await {
-        Response::Found(found) => Some(Lease::of(&[found], lease, namespace, reader.now)),
+    match requests.get(&path).await {
+        Response::Found(found) => Some(Lease::of(&[found], lease, namespace, now)),
         Response::NotFound => None,
         Response::Failed(cause) => Some(Lease::NotReadable { cause }),
     }
@@ -205,15 +206,15 @@ pub(super) async fn read_capacity_lease(
 
 /// Reads whether an operator holds a fresh Lease. Those of shards are listed only where the leader's
 /// is not fresh.
-pub(super) async fn read_lease(reader: &Reader, operator: &Operator) -> Lease {
+pub(super) async fn read_lease(
+    requests: &Requests,
+    operator: &Operator,
+    now: Timestamp,
+) -> Lease {
     let namespace = &operator.namespace;
     let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases");
-    let judge =
-        |leases: &[Value]| Lease::of(leases, &operator.lease, namespace, reader.now);
-    let leader = reader
-        .requests
-        .get(&format!("{path}/{}", operator.lease))
-        .await;
+    let judge = |leases: &[Value]| Lease::of(leases, &operator.lease, namespace, now);
+    let leader = requests.get(&format!("{path}/{}", operator.lease)).await;
     let of_leader = match leader {
         Response::Found(lease) => Some(judge(&[lease])),
         Response::Failed(cause) => return Lease::NotReadable { cause },
@@ -222,7 +223,7 @@ pub(super) async fn read_lease(reader: &Reader, operator: &Operator) -> Lease {
     if of_leader == Some(Lease::Held) {
         return Lease::Held;
     }
-    match (reader.requests.list(&path).await, of_leader) {
+    match (requests.list(&path).await, of_leader) {
         (Ok(leases), _) => judge(&leases),
         (Err(_), Some(of_leader)) => of_leader,
         (Err(cause), None) => Lease::NotReadable { cause },

@@ -376,7 +376,7 @@ async fn an_operator_is_found_by_the_leases_of_its_shards_beside_an_old_one_of_a
         .await;
     for (holder, renewed) in [("", "14:00:00"), ("5spot-1", "14:00:00")] {
         cluster.apply(&lease("5spot-leader", holder, renewed)).await;
-        let judge = Judge::read(&cluster.client(), "the test", &operator()).await;
+        let judge = Judge::read(&cluster.client(), &operator()).await;
         assert_eq!(judge.lease, verdict::Lease::Held, "held by {holder:?}");
     }
 }
@@ -385,7 +385,7 @@ async fn an_operator_is_found_by_the_leases_of_its_shards_beside_an_old_one_of_a
 async fn the_lease_of_capacities_is_read_where_they_have_a_controller_of_their_own() {
     let (cluster, _replica) = with_worker().await;
     let client = cluster.client();
-    let judge = Judge::read(&client, "the test", &operator()).await;
+    let judge = Judge::read(&client, &operator()).await;
     assert_eq!(
         judge.capacity_lease,
         verdict::Lease::Held,
@@ -400,7 +400,7 @@ async fn the_lease_of_capacities_is_read_where_they_have_a_controller_of_their_o
         },
     });
     cluster.apply(&lapsed).await;
-    let judge = Judge::read(&client, "the test", &operator()).await;
+    let judge = Judge::read(&client, &operator()).await;
     assert_eq!(judge.lease, verdict::Lease::Held);
     let lapsed = judge.capacity_lease;
     assert!(matches!(lapsed, verdict::Lease::NotHeld { .. }));

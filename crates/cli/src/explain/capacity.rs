@@ -122,7 +122,7 @@ pub(super) async fn read(
         client, address, ..
     } = access.connect().await?;
     let found = cluster::named(&client, &address, named).await?;
-    let judge = Judge::read(&client, &address, operator).await;
+    let judge = Judge::read(&client, operator).await;
     inspect(&client, found, &judge).await
 }
 

@@ -100,7 +100,7 @@ pub(super) async fn read(
     let Connection {
         client, address, ..
     } = access.connect().await?;
-    let judge = Judge::read(&client, &address, operator).await;
+    let judge = Judge::read(&client, operator).await;
     inspect(&client, &address, named, judge).await
 }
 

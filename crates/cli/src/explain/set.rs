@@ -48,7 +48,7 @@ pub(super) async fn read(
     let Connection {
         client, address, ..
     } = access.connect().await?;
-    let judge = Judge::read(&client, &address, operator).await;
+    let judge = Judge::read(&client, operator).await;
     let found = json!(cluster::named(&client, &address, named).await?);
     let machines = source::listed::<ScheduledMachine>(&client, Selection::Namespace);
     Ok(report(&found, machines.await, &judge))

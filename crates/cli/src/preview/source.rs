@@ -106,7 +106,7 @@ pub(crate) fn from_cluster(
         let Connection {
             client, address, ..
         } = access.connect().await?;
-        let judge = Judge::read(&client, &address, operator).await;
+        let judge = Judge::read(&client, operator).await;
         let mut documents = read(client.clone(), &address, selection).await?;
         let capacities = match selection {
             Selection::Named(_) => Ok(Vec::new()),

@@ -2,15 +2,15 @@ use fivespot_testkit::{Cluster, Coordination, Lease, LeaseTiming, instant};
 use kube::Client;
 use kubemu_apiserver::User;
 
-use super::{check, lease_error};
+use crate::check::{Judge, Operator};
 
 async fn warning(client: &Client, namespace: &str) -> Option<String> {
-    let operator = check::Operator {
+    let operator = Operator {
         namespace: namespace.to_owned(),
         account: "5spot-controller".to_owned(),
         lease: "5spot-leader".to_owned(),
     };
-    lease_error(client, "the test", &operator).await
+    Judge::read(client, &operator).await.warning(&operator)
 }
 
 #[tokio::test]

@@ -16,8 +16,8 @@ use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
 
 use super::table::{PrintedRows, Row};
-use super::{Args, Form, capacity, machines, row, warn};
-use crate::check::{Judge, Operator};
+use super::{Args, Form, capacity, machines, row};
+use crate::check::Judge;
 use crate::cluster;
 use crate::explain::unreadable::Unreadable;
 use crate::named::Named;
@@ -30,19 +30,14 @@ pub(super) async fn watch(
     args: &Args,
     named: Option<Named<'_>>,
     client: Client,
-    address: String,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    cluster::require_reachable(&client, &address).await?;
     let operator = args.lease.operator();
-    warn(&client, &address, &operator).await;
+    let judge = Judge::read(&client, &operator).await;
+    output::notes("warning", &judge.warning(&operator));
     let watches = Watches::start(&client, args.all_namespaces, named);
-    let cluster = WatchedCluster {
-        client,
-        address,
-        operator,
-    };
-    follow(args.output, watches, &cluster, out).await
+    let judge = || Judge::read(&client, &operator);
+    follow(args.output, watches, judge, out).await
 }
 
 /// The ScheduledCapacities of a namespace, or of all.
@@ -52,19 +47,6 @@ fn capacities(client: &Client, is_all: bool) -> Api<DynamicObject> {
         Api::all_with(client.clone(), &resource)
     } else {
         Api::default_namespaced_with(client.clone(), &resource)
-    }
-}
-
-/// The cluster that is watched.
-struct WatchedCluster {
-    client: Client,
-    address: String,
-    operator: Operator,
-}
-
-impl WatchedCluster {
-    async fn judge(&self) -> Judge {
-        Judge::read(&self.client, &self.address, &self.operator).await
     }
 }
 
@@ -159,7 +141,7 @@ impl Watches {
 async fn follow(
     form: Form,
     mut watches: Watches,
-    cluster: &WatchedCluster,
+    judge: impl AsyncFn() -> Judge,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
@@ -193,7 +175,7 @@ async fn follow(
         if objects.is_empty() {
             continue;
         }
-        let judge = cluster.judge().await;
+        let judge = judge().await;
         let mut lines = Vec::new();
         for object in objects {
             let mut line = if is_machine {

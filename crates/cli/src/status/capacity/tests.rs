@@ -63,7 +63,7 @@ async fn found(client: &Client) -> Capacities {
         account: "5spot-controller".to_owned(),
         lease: "5spot-leader".to_owned(),
     };
-    let mut judge = Judge::read(client, "the test", &operator).await;
+    let mut judge = Judge::read(client, &operator).await;
     judge.capacity_lease = fivespot_api::verdict::Lease::Held;
     let selection = Selection::All;
     let found = source::listed::<ScheduledCapacity>(client, selection).await;

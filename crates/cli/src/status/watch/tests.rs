@@ -6,6 +6,7 @@ use fivespot_testkit::{
 use kubemu_apiserver::User;
 
 use super::*;
+use crate::check::Operator;
 use crate::named::SHOWN;
 
 const NOON: &str = "2026-03-06T12:00:00Z";
@@ -46,17 +47,14 @@ async fn cluster_with_both() -> (Cluster, fivespot_testkit::Operator) {
 async fn watched(client: Client, form: Form, name: Option<&str>) -> String {
     let named = name.map(|it| Named::of(it, SHOWN).unwrap());
     let watches = Watches::start(&client, false, named);
-    let cluster = WatchedCluster {
-        client,
-        address: "the test".to_owned(),
-        operator: Operator {
-            namespace: "5spot-system".to_owned(),
-            account: "5spot-controller".to_owned(),
-            lease: "5spot-leader".to_owned(),
-        },
+    let operator = Operator {
+        namespace: "5spot-system".to_owned(),
+        account: "5spot-controller".to_owned(),
+        lease: "5spot-leader".to_owned(),
     };
+    let judge = || Judge::read(&client, &operator);
     let mut out = Vec::new();
-    let watching = follow(form, watches, &cluster, &mut out);
+    let watching = follow(form, watches, judge, &mut out);
     let ended = tokio::time::timeout(Duration::from_secs(2), watching).await;
     assert!(ended.is_err(), "{ended:?}");
     String::from_utf8(out).unwrap()
