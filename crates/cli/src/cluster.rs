@@ -10,6 +10,7 @@ use http::Response;
 use jiff::{SignedDuration, Timestamp};
 use kube::api::{Api, DynamicObject, ListParams};
 use kube::client::Body;
+use kube::core::ApiResource;
 use kube::{Client, Config};
 pub(crate) use kubemu::apply::error_message;
 use kubemu_clock::Clock;
@@ -50,6 +51,19 @@ pub(crate) fn failed_request_of(
             "ask for access, or select another cluster with --kubeconfig and --context",
         ),
         other => unreachable(address, &other),
+    }
+}
+
+/// The objects of a kind: of all namespaces, or of the selected one.
+pub(crate) fn objects(
+    client: &Client,
+    resource: &ApiResource,
+    is_all: bool,
+) -> Api<DynamicObject> {
+    if is_all {
+        Api::all_with(client.clone(), resource)
+    } else {
+        Api::default_namespaced_with(client.clone(), resource)
     }
 }
 

@@ -133,7 +133,7 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let objects = if let Some(named) = named {
         vec![cluster::named(&client, &address, named).await?]
     } else {
-        let api = machines(&client, args.all_namespaces);
+        let api = api_of::<ScheduledMachine>(&client, args.all_namespaces);
         listed(&api, &ListParams::default(), &address).await?
     };
     let judge = Judge::read(&client, &operator).await;
@@ -158,7 +158,8 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             },
             Some(selector) => {
                 let params = ListParams::default().labels(&selector);
-                let of_set = listed(&machines(&client, false), &params, &address).await?;
+                let machines = api_of::<ScheduledMachine>(&client, false);
+                let of_set = listed(&machines, &params, &address).await?;
                 let of_set = set::owned(&objects, of_set);
                 Found {
                     sets: Sets::of(&objects, &of_set, &judge),
@@ -231,14 +232,12 @@ async fn everything(
     })
 }
 
-/// The ScheduledMachines of a namespace, or of all.
-fn machines(client: &Client, is_all: bool) -> Api<DynamicObject> {
-    let resource = ApiResource::erase::<ScheduledMachine>(&());
-    if is_all {
-        Api::all_with(client.clone(), &resource)
-    } else {
-        Api::default_namespaced_with(client.clone(), &resource)
-    }
+/// The objects of a kind, of the selected namespace or of all.
+fn api_of<K: kube::Resource<DynamicType = ()>>(
+    client: &Client,
+    is_all: bool,
+) -> Api<DynamicObject> {
+    cluster::objects(client, &ApiResource::erase::<K>(&()), is_all)
 }
 
 /// Reads machines.

@@ -1,7 +1,7 @@
 //! Lists overrides.
 
 use fivespot_api::ScheduleOverride;
-use kube::api::{Api, DynamicObject, ListParams};
+use kube::api::ListParams;
 use kube::core::ApiResource;
 
 use crate::cluster::{self, Connection};
@@ -17,12 +17,7 @@ pub(super) async fn list(
     is_all: bool,
 ) -> Result<Vec<ScheduleOverride>, Failure> {
     let resource = ApiResource::erase::<ScheduleOverride>(&());
-    let client = cluster.client.clone();
-    let api: Api<DynamicObject> = if is_all {
-        Api::all_with(client, &resource)
-    } else {
-        Api::default_namespaced_with(client, &resource)
-    };
+    let api = cluster::objects(&cluster.client, &resource, is_all);
     let what = format!("reading {}s", resource.kind);
     let found = api.list(&ListParams::default()).await;
     let crd = format!("{}.{}", resource.plural, resource.group);

@@ -14,7 +14,7 @@ use fivespot_api::{
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Client;
-use kube::api::{Api, DynamicObject, ListParams, TypeMeta};
+use kube::api::{DynamicObject, ListParams, TypeMeta};
 use kube::core::ApiResource;
 use serde::Deserialize as _;
 use serde_json::Value;
@@ -159,14 +159,10 @@ async fn read(
     let mut resource = ApiResource::erase::<ScheduledMachine>(&());
     let failed =
         |error| cluster::failed_request("reading ScheduledMachines", address, error);
-    let api: Api<DynamicObject> = match selection {
-        Selection::All => Api::all_with(client.clone(), &resource),
-        Selection::Namespace | Selection::Named(_) => {
-            Api::default_namespaced_with(client.clone(), &resource)
-        }
-    };
     let found: Vec<DynamicObject> = match selection {
         Selection::All | Selection::Namespace => {
+            let is_all = selection == Selection::All;
+            let api = cluster::objects(&client, &resource, is_all);
             let listed = api.list(&ListParams::default()).await;
             listed.map_err(failed)?.items
         }
@@ -230,38 +226,39 @@ async fn schedule_inputs(
     };
     kinds.extend(shared.into_iter().filter(is_followed));
     for resource in kinds {
-        let api: Api<DynamicObject> = if selection == Selection::All {
-            Api::all_with(client.clone(), &resource)
-        } else {
-            Api::default_namespaced_with(client.clone(), &resource)
-        };
-        let found = match api.list(&ListParams::default()).await {
-            Ok(list) => list.items,
-            Err(kube::Error::Api(status)) if cluster::is_not_served(&status) => continue,
-            Err(error) => {
-                let what = format!("reading {}s", resource.kind);
-                return Err(Failure::new(what, cluster::error_message(error)).remedy(
-                    "schedules depend on them: get access, such as that of ClusterRole \
-                     5spot-view",
-                ));
-            }
-        };
-        all.extend(found.into_iter().map(|item| of_kind(item, &resource)));
+        let found = list(client, &resource, selection == Selection::All).await;
+        all.extend(found.map_err(|error| {
+            let what = format!("reading {}s", resource.kind);
+            Failure::new(what, cluster::error_message(error)).remedy(
+                "schedules depend on them: get access, such as that of ClusterRole 5spot-view",
+            )
+        })?);
     }
     if spec.is_none_or(|spec| !spec["classRef"].is_null()) {
-        all.extend(classes(client).await);
+        // Who may not read classes is told so where a machine has one.
+        let classes = ApiResource::erase::<ScheduledMachineClass>(&());
+        all.extend(list(client, &classes, true).await.unwrap_or_default());
     }
     Ok(all)
 }
 
-/// The classes. Who may not read them is told so where a machine has one.
-async fn classes(client: &Client) -> Vec<DynamicObject> {
-    let classes = ApiResource::erase::<ScheduledMachineClass>(&());
-    let api = Api::<DynamicObject>::all_with(client.clone(), &classes);
-    let found = api.list(&ListParams::default()).await;
-    let found = found.map(|list| list.items).unwrap_or_default();
-    let found = found.into_iter().map(|item| of_kind(item, &classes));
-    found.collect()
+/// Lists the objects of a kind, of all namespaces or of the selected one. None if the kind is not served.
+async fn list(
+    client: &Client,
+    resource: &ApiResource,
+    is_all: bool,
+) -> Result<Vec<DynamicObject>, kube::Error> {
+    let api = cluster::objects(client, resource, is_all);
+    match api.list(&ListParams::default()).await {
+        Ok(list) => {
+            let items = list.items.into_iter();
+            Ok(items.map(|item| of_kind(item, resource)).collect())
+        }
+        Err(kube::Error::Api(status)) if cluster::is_not_served(&status) => {
+            Ok(Vec::new())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// Adds the kind to an object, because items of a list lack it.
@@ -285,24 +282,12 @@ where
     K: kube::Resource<DynamicType = ()>,
 {
     let resource = ApiResource::erase::<K>(&());
-    let api: Api<DynamicObject> = if selection == Selection::All {
-        Api::all_with(client.clone(), &resource)
-    } else {
-        Api::default_namespaced_with(client.clone(), &resource)
-    };
     let not_readable = |why: String| Unreadable::of(&resource.plural, &why);
-    match api.list(&ListParams::default()).await {
-        Ok(list) => {
-            let documents = list.items.into_iter();
-            let documents = documents.map(|it| document(of_kind(it, &resource)));
-            let documents: Result<Vec<Document>, Failure> = documents.collect();
-            documents.map_err(|failure| not_readable(failure.to_string()))
-        }
-        Err(kube::Error::Api(status)) if cluster::is_not_served(&status) => {
-            Ok(Vec::new())
-        }
-        Err(error) => Err(not_readable(cluster::error_message(error))),
-    }
+    let found = list(client, &resource, selection == Selection::All).await;
+    let found = found.map_err(|error| not_readable(cluster::error_message(error)))?;
+    let documents: Result<Vec<Document>, Failure> =
+        found.into_iter().map(document).collect();
+    documents.map_err(|failure| not_readable(failure.to_string()))
 }
 
 /// A ScheduledCapacity as a document.

@@ -5,18 +5,17 @@ mod tests;
 
 use std::io::Write;
 
-use fivespot_api::ScheduledCapacity;
 use fivespot_api::name::CAPACITY_PLURAL;
+use fivespot_api::{ScheduledCapacity, ScheduledMachine};
 use futures::stream::BoxStream;
 use futures::{StreamExt as _, TryStreamExt as _};
 use kube::Client;
 use kube::api::{Api, DynamicObject};
-use kube::core::ApiResource;
 use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
 
 use super::table::{PrintedRows, Row};
-use super::{Args, Form, capacity, machines, row};
+use super::{Args, Form, api_of, capacity, row};
 use crate::check::Judge;
 use crate::cluster;
 use crate::explain::unreadable::Unreadable;
@@ -38,16 +37,6 @@ pub(super) async fn watch(
     let watches = Watches::start(&client, args.all_namespaces, named);
     let judge = || Judge::read(&client, &operator);
     follow(args.output, watches, judge, out).await
-}
-
-/// The ScheduledCapacities of a namespace, or of all.
-fn capacities(client: &Client, is_all: bool) -> Api<DynamicObject> {
-    let resource = ApiResource::erase::<ScheduledCapacity>(&());
-    if is_all {
-        Api::all_with(client.clone(), &resource)
-    } else {
-        Api::default_namespaced_with(client.clone(), &resource)
-    }
 }
 
 /// The watch of a kind.
@@ -126,10 +115,11 @@ impl Watches {
     fn start(client: &Client, is_all: bool, named: Option<Named<'_>>) -> Self {
         let has_machines = named.is_none_or(|it| !it.is_capacity());
         let has_capacities = named.is_none_or(Named::is_capacity);
+        let start = |api| Watched::start(api, named);
         let machines =
-            has_machines.then(|| Watched::start(machines(client, is_all), named));
+            has_machines.then(|| start(api_of::<ScheduledMachine>(client, is_all)));
         let capacities =
-            has_capacities.then(|| Watched::start(capacities(client, is_all), named));
+            has_capacities.then(|| start(api_of::<ScheduledCapacity>(client, is_all)));
         Self {
             machines: machines.unwrap_or_default(),
             capacities: capacities.unwrap_or_default(),
