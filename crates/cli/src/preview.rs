@@ -204,20 +204,12 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 
 /// What the preview of each object lacks, with the name of the object.
 fn warnings(preview: &Preview) -> Vec<String> {
-    let note =
-        |namespace: &str, name: &str, note: String| format!("{namespace}/{name}: {note}");
-    let of_machines = preview.items.iter().flat_map(|of| {
-        let notes = of.notes();
-        notes
-            .map(|it| note(&of.namespace, &of.name, it))
-            .collect::<Vec<_>>()
-    });
-    let of_capacities = preview.capacities.iter().flat_map(|of| {
-        let notes = of.notes();
-        notes
-            .map(|it| note(&of.namespace, &of.name, it))
-            .collect::<Vec<_>>()
-    });
+    let of_machines = preview.items.iter();
+    let of_machines =
+        of_machines.flat_map(|of| of.notes().map(|note| of.planned.about(&note)));
+    let of_capacities = preview.capacities.iter().map(|of| &of.planned);
+    let of_capacities =
+        of_capacities.flat_map(|of| of.calendar_notes().map(|note| of.about(&note)));
     of_machines.chain(of_capacities).collect()
 }
 
@@ -268,7 +260,10 @@ fn preview(
     if !view.is_picture(documents.len()) || spans.all(|span| Some(span) == first) {
         return Ok(evaluated);
     }
-    let zones = evaluated.items.iter().map(|it| it.schedule.zone_name());
+    let zones = evaluated
+        .items
+        .iter()
+        .map(|it| it.planned.schedule.zone_name());
     range.zone = Some(most_frequent_zone(zones));
     forecasts(documents, scope, &range)
 }

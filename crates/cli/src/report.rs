@@ -186,7 +186,7 @@ fn planned_report(
         .map(
             |document| match PlannedMachine::of(document, &context, namespace) {
                 Ok(machine) => {
-                    notes.extend(machine.warnings());
+                    notes.extend(machine.notes().map(|note| machine.about(&note)));
                     planned(machine, query.month)
                 }
                 Err(failure) => {

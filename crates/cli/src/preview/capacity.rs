@@ -14,7 +14,7 @@ use crate::document::Document;
 use crate::preview::PreviewScope;
 use crate::preview::forecast::Window;
 use crate::preview::list::{self, Line};
-use crate::preview::planned::{self, PlannedCapacity};
+use crate::preview::planned::PlannedCapacity;
 use crate::preview::span::{Range, Span};
 use crate::{Failure, plain};
 
@@ -23,21 +23,16 @@ use crate::{Failure, plain};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct CapacityForecast {
-    pub(super) name: String,
-    pub(super) namespace: String,
+    #[serde(flatten)]
+    pub(super) planned: PlannedCapacity,
     timezone: String,
     target: CapacityTarget,
     pub(super) active_at_from: bool,
     values_at_from: Map<String, Value>,
     changes: Vec<Change>,
-    /// Calendars that exceptions refer to and that do not exist.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    missing_calendars: Vec<String>,
     /// What the operator has written about it; absent for an object without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
-    #[serde(skip)]
-    pub(super) planned: PlannedCapacity,
     #[serde(skip)]
     pub(super) span: Span,
 }
@@ -70,14 +65,11 @@ impl CapacityForecast {
             values: planned.object.values(active.into()),
         };
         Ok(Self {
-            name: planned.name.clone(),
-            namespace: planned.namespace.clone(),
             timezone: planned.schedule.zone_name().to_owned(),
             target: planned.object.spec.target.clone(),
             active_at_from,
             values_at_from: planned.object.values(active_at_from.into()),
             changes: planned.changes(span.from, span.to).map(change).collect(),
-            missing_calendars: planned.missing_calendars.clone(),
             verdict: judge.map(|it| {
                 verdict::capacity::verdict(&planned.object, &it.capacity_lease, it.now)
             }),
@@ -115,19 +107,13 @@ impl CapacityForecast {
         )
     }
 
-    /// A sentence for each calendar that does not exist.
-    pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let missing = self.missing_calendars.iter();
-        missing.map(|it| planned::calendar_not_found(it))
-    }
-
     /// Prints the changes of the values.
     pub(super) fn print(&self, out: &mut dyn Write, is_complete: bool) -> io::Result<()> {
         let object = &self.planned.object;
         let head = format!(
             "{}/{}: {}, {}",
-            self.namespace,
-            self.name,
+            self.planned.namespace,
+            self.planned.name,
             object.target_text(),
             schedule_text::schedule(&object.spec.schedule)
         );
@@ -148,7 +134,8 @@ impl CapacityForecast {
         if self.changes.is_empty() {
             writeln!(out, "  {} all the time", plain::line(&first))?;
         }
-        self.notes()
+        self.planned
+            .calendar_notes()
             .try_for_each(|note| writeln!(out, "{}", plain::line(&note)))
     }
 }

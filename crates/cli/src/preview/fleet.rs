@@ -22,8 +22,8 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     let wrong = not_evaluated.iter().map(|it| it.namespace.as_str());
     let mut namespaces: Vec<&str> = forecasts
         .iter()
-        .map(|it| it.namespace.as_str())
-        .chain(capacities.iter().map(|it| it.namespace.as_str()))
+        .map(|it| it.planned.namespace.as_str())
+        .chain(capacities.iter().map(|it| it.planned.namespace.as_str()))
         .chain(wrong)
         .collect();
     namespaces.sort_unstable();
@@ -35,7 +35,10 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     };
     let title = match (forecasts.as_slice(), namespaces.as_slice()) {
         ([one], _) if capacities.is_empty() => {
-            format!("ScheduledMachine {}/{}", one.namespace, one.name)
+            format!(
+                "ScheduledMachine {}/{}",
+                one.planned.namespace, one.planned.name
+            )
         }
         (_, [namespace]) => format!("{kinds} of {namespace}"),
         (_, several) => format!("{kinds} of {} namespaces", several.len()),
@@ -43,7 +46,7 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
     let is_one_namespace = namespaces.len() == 1;
     let spans = forecasts.iter().map(|forecast| forecast.span);
     let span = spans.chain(capacities.iter().map(|it| it.span)).next();
-    let zones = forecasts.iter().map(|it| &it.schedule);
+    let zones = forecasts.iter().map(|it| &it.planned.schedule);
     let zones = zones.chain(capacities.iter().map(|it| &it.planned.schedule));
     let mut fleet = Fleet {
         title: plain::line(&title).into_owned(),
@@ -73,14 +76,18 @@ pub(super) fn of(preview: &Preview, now: Timestamp) -> Fleet {
 
 /// The row of a ScheduledCapacity: when its active values apply.
 fn capacity_row(forecast: &CapacityForecast, is_one_namespace: bool) -> Row {
-    let name = format!("scap/{}", forecast.name);
-    let name = row_name(&forecast.namespace, &name, is_one_namespace);
-    let (schedule, span) = (&forecast.planned.schedule, forecast.span);
+    let (of, span) = (&forecast.planned, forecast.span);
+    let name = format!("scap/{}", of.name);
+    let name = row_name(&of.namespace, &name, is_one_namespace);
+    let schedule = &of.schedule;
     let state = forecast.verdict.as_ref().map(|it| it.state.to_string());
-    let off = forecast.planned.off.map(|off| off.as_str().to_owned());
+    let off = of.off.map(|off| off.as_str().to_owned());
     let parts = state.into_iter().chain(off).chain([forecast.rule()]);
-    let note = parts.chain(forecast.notes()).collect::<Vec<_>>().join("; ");
-    let planned = match forecast.planned.off {
+    let note = parts
+        .chain(of.calendar_notes())
+        .collect::<Vec<_>>()
+        .join("; ");
+    let planned = match of.off {
         None => planned::spans(schedule, span.from, span.to),
         Some(_) => Vec::new(),
     };
@@ -118,15 +125,16 @@ fn row_name(namespace: &str, name: &str, is_one_namespace: bool) -> String {
 }
 
 fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {
-    let name = row_name(&forecast.namespace, &forecast.name, is_one_namespace);
-    let (note, planned) = if let Some(off) = forecast.off {
+    let of = &forecast.planned;
+    let name = row_name(&of.namespace, &of.name, is_one_namespace);
+    let (note, planned) = if let Some(off) = of.off {
         (
             format!("{}; {}", off.as_str(), text::rule(forecast)),
             Vec::new(),
         )
     } else {
         let span = forecast.span;
-        let planned = planned::spans(&forecast.schedule, span.from, span.to);
+        let planned = planned::spans(&of.schedule, span.from, span.to);
         let audit = if forecast.is_audited { "audit; " } else { "" };
         (format!("{audit}{}", text::rule(forecast)), planned)
     };
@@ -140,7 +148,7 @@ fn row(forecast: &Forecast, is_one_namespace: bool) -> Row {
     Row {
         name: plain::line(&name).into_owned(),
         note: plain::line(&note).into_owned(),
-        zone: forecast.schedule.time_zone().clone(),
+        zone: of.schedule.time_zone().clone(),
         link: None,
         planned,
         observed: Vec::new(),

@@ -1,11 +1,8 @@
 //! The forecast of one machine's windows in a span.
 
-use std::collections::BTreeMap;
-
+use fivespot_api::Enforcement;
 use fivespot_api::condition::{self, ConditionType, Reason};
 use fivespot_api::verdict::{Verdict, verdict};
-use fivespot_api::{Enforcement, ScheduleSpec, ScheduledMachine};
-use fivespot_schedule::Schedule;
 use fivespot_usage::Figures;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,61 +10,32 @@ use serde::Serialize;
 use crate::Failure;
 use crate::document::Document;
 use crate::preview::PreviewScope;
-use crate::preview::planned::{self, Off, PlannedMachine};
+use crate::preview::planned::{self, PlannedMachine};
 use crate::preview::span::{Range, Span};
 
 /// When a machine is wanted within a span. It is serialized as one item of the JSON output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Forecast {
-    pub(super) name: String,
-    pub(super) namespace: String,
-    pub(super) timezone: String,
+    #[serde(flatten)]
+    pub(super) planned: PlannedMachine,
+    timezone: String,
     pub(super) wanted_at_from: bool,
     pub(super) transitions: Vec<Transition>,
     /// When a machine is needed for its windows, cut off at the ends of the span.
     pub(super) needed: Vec<Needed>,
     pub(super) wanted_seconds: i64,
-    /// Calendars that exceptions refer to and that do not exist.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) missing_calendars: Vec<String>,
     /// The class of the machine, if it is not known what it sets.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) unknown_class: Option<String>,
+    unknown_class: Option<String>,
     /// What the operator has written about it; absent for an object without a status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
     /// Whether it is in audit mode, so that it is never created.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) is_audited: bool,
-    /// What the operator says about the override that stops the machine after a reclaim.
-    #[serde(skip)]
-    pub(super) reclaimed: Option<String>,
-    /// What the jitter of the class does to the windows.
-    #[serde(skip)]
-    pub(super) jitter: Option<String>,
-    /// Why the schedule does not apply.
-    #[serde(skip)]
-    pub(super) off: Option<Off>,
-    #[serde(skip)]
-    pub(super) labels: BTreeMap<String, String>,
-    #[serde(skip)]
-    pub(super) infrastructure_kind: String,
     #[serde(skip)]
     pub(super) span: Span,
-    #[serde(skip)]
-    pub(super) rule: ScheduleSpec,
-    #[serde(skip)]
-    pub(super) schedule: Schedule,
-}
-
-/// The operator's sentence about a machine that is stopped and may return; it has the time.
-fn reclaimed(machine: &ScheduledMachine) -> Option<String> {
-    machine.spec.returning()?;
-    let conditions = &machine.status.as_ref()?.conditions;
-    let scheduled = condition::find(conditions, ConditionType::Scheduled)?;
-    let is_stopped = scheduled.reason == Reason::OverrideStop.as_str();
-    is_stopped.then(|| scheduled.message.clone())
 }
 
 /// A ScheduledMachine that cannot be evaluated.
@@ -147,69 +115,65 @@ impl Forecast {
         range: &Range,
     ) -> Result<Self, Failure> {
         let planned = PlannedMachine::of(document, scope.context, scope.namespace)?;
-        let unknown_class = planned.unknown_class().map(ToOwned::to_owned);
         let PlannedMachine {
             object: machine,
-            namespace,
-            name,
             schedule,
             off,
-            missing_calendars,
-        } = planned;
-        let rule = machine.spec.schedule.clone();
+            ..
+        } = &planned;
         let span = range.span(schedule.time_zone())?;
         let judge = scope.judge.filter(|_| machine.status.is_some());
         let mut forecast = Self {
-            labels: machine.metadata.labels.clone().unwrap_or_default(),
-            infrastructure_kind: machine.spec.infrastructure_spec.kind.clone(),
-            namespace,
             timezone: schedule.zone_name().to_owned(),
             wanted_at_from: off.is_none() && schedule.at(span.from).is_open(),
             transitions: Vec::new(),
             needed: Vec::new(),
             wanted_seconds: 0,
-            missing_calendars,
-            unknown_class,
-            name,
-            verdict: judge.map(|it| verdict(&machine, &it.lease, it.now)),
-            reclaimed: reclaimed(&machine),
-            jitter: planned::jitter(&machine),
+            unknown_class: planned.unknown_class().map(ToOwned::to_owned),
+            verdict: judge.map(|it| verdict(machine, &it.lease, it.now)),
             is_audited: machine.spec.enforcement == Enforcement::Audit,
-            off,
             span,
-            rule,
-            schedule,
+            planned,
         };
-        if forecast.off.is_none() {
-            forecast.compute();
-        }
+        forecast.compute();
         forecast.wanted_seconds = forecast.windows().iter().map(Window::seconds).sum();
         Ok(forecast)
+    }
+
+    /// The operator's sentence about a machine that is stopped after a reclaim and may return; it has
+    /// the time.
+    pub(super) fn reclaimed(&self) -> Option<&str> {
+        let machine = &self.planned.object;
+        machine.spec.returning()?;
+        let conditions = &machine.status.as_ref()?.conditions;
+        let scheduled = condition::find(conditions, ConditionType::Scheduled)?;
+        let is_stopped = scheduled.reason == Reason::OverrideStop.as_str();
+        is_stopped.then_some(&scheduled.message)
     }
 
     /// A sentence for each calendar that does not exist, for a class that is not known, and for one
     /// with jitter.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let calendars = self.missing_calendars.iter();
-        let class = self.unknown_class.iter();
-        calendars
-            .map(|it| planned::calendar_not_found(it))
-            .chain(class.map(|it| planned::class_not_known(it)))
-            .chain(self.jitter.clone())
+        let jitter = planned::jitter(&self.planned.object);
+        self.planned.notes().chain(jitter)
     }
 
     /// The use that the schedule plans within the span.
     pub(super) fn figures(&self) -> Figures {
         let Span { from, to } = self.span;
-        Figures::planned(planned::active(&self.schedule, self.off), from, to)
+        Figures::planned(self.planned.active_schedule(), from, to)
     }
 
-    /// Computes the changes and the needed times within the span.
+    /// Computes the changes and the needed times within the span. There are none if the schedule does
+    /// not apply.
     fn compute(&mut self) {
         let Span { from, to } = self.span;
-        let changes = self.schedule.transitions(from, to);
+        let Some(schedule) = self.planned.active_schedule() else {
+            return;
+        };
+        let changes = schedule.transitions(from, to);
         let transition = |(time, wanted)| {
-            let cause = self.schedule.cause(time);
+            let cause = schedule.cause(time);
             Transition {
                 time,
                 wanted,
@@ -218,7 +182,7 @@ impl Forecast {
             }
         };
         self.transitions = changes.map(transition).collect();
-        let needed = self.schedule.needed_spans(from, to);
+        let needed = schedule.needed_spans(from, to);
         self.needed = needed
             .map(|span| Needed {
                 start_time: span.start,

@@ -22,12 +22,15 @@ pub(super) fn print(
     line(out, "VERSION:2.0")?;
     line(out, "PRODID:-//finos//5-spot//EN")?;
     for machine in &preview.items {
-        let title = format!("{}/{}", machine.namespace, machine.name);
+        let title = format!("{}/{}", machine.planned.namespace, machine.planned.name);
         let summary = format!("{title} in service");
         events(out, [&title, &summary], &machine.windows(), now)?;
     }
     for capacity in &preview.capacities {
-        let title = format!("{}/scap/{}", capacity.namespace, capacity.name);
+        let title = format!(
+            "{}/scap/{}",
+            capacity.planned.namespace, capacity.planned.name
+        );
         let summary = format!("{title} {}", capacity.values(true));
         events(out, [&title, &summary], &capacity.windows(), now)?;
     }

@@ -46,7 +46,7 @@ pub(super) fn print(
     } else {
         collapsed(&forecast.transitions)
     };
-    let zone = forecast.schedule.time_zone();
+    let zone = forecast.planned.schedule.time_zone();
     print_lines(out, changes, zone, span, view.is_complete)?;
     if forecast.transitions.is_empty() {
         writeln!(out, "  {state} all the time")?;

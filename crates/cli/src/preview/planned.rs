@@ -11,31 +11,47 @@ use fivespot_plan::{MAX_STEPS, delay_of};
 use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use serde::Deserialize as _;
+use serde::{Deserialize as _, Serialize};
 
 use crate::document::Document;
 use crate::preview::Context;
 use crate::{Failure, undecodable};
 
-/// An object that follows a schedule, with its schedule.
-#[derive(Debug)]
+/// An object that follows a schedule, with its schedule. It is serialized as a part of the JSON output.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Planned<K> {
-    pub(crate) object: K,
-    pub(crate) namespace: String,
     pub(crate) name: String,
+    pub(crate) namespace: String,
+    /// Calendars that exceptions refer to and that do not exist.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) missing_calendars: Vec<String>,
+    #[serde(skip)]
+    pub(crate) object: K,
     /// Of a machine with calendars and overrides, also those that have ended; of a capacity with
     /// the lead time too.
+    #[serde(skip)]
     pub(crate) schedule: Schedule,
     /// Why the schedule does not apply.
+    #[serde(skip)]
     pub(crate) off: Option<Off>,
-    /// Calendars that exceptions refer to and that do not exist.
-    pub(crate) missing_calendars: Vec<String>,
 }
 
 impl<K> Planned<K> {
     /// The schedule, unless it does not apply.
     pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
-        active(&self.schedule, self.off)
+        Some(&self.schedule).filter(|_| self.off.is_none())
+    }
+
+    /// A sentence for each calendar that does not exist.
+    pub(crate) fn calendar_notes(&self) -> impl Iterator<Item = String> {
+        let missing = self.missing_calendars.iter();
+        missing.map(|calendar| calendar_not_found(calendar))
+    }
+
+    /// A sentence about the object, with its name.
+    pub(crate) fn about(&self, note: &str) -> String {
+        format!("{}/{}: {note}", self.namespace, self.name)
     }
 }
 
@@ -94,21 +110,10 @@ impl PlannedMachine {
         unknown_class(&self.object.spec)
     }
 
-    /// A sentence for each calendar that does not exist, and for a class that is not known, with the
-    /// name of the machine.
-    pub(crate) fn warnings(&self) -> Vec<String> {
-        let (namespace, name) = (&self.namespace, &self.name);
-        let missing = self.missing_calendars.iter();
-        missing
-            .map(|calendar| {
-                format!("{namespace}/{name}: {}", calendar_not_found(calendar))
-            })
-            .chain(
-                self.unknown_class().map(|class| {
-                    format!("{namespace}/{name}: {}", class_not_known(class))
-                }),
-            )
-            .collect()
+    /// A sentence for each calendar that does not exist, and for a class that is not known.
+    pub(crate) fn notes(&self) -> impl Iterator<Item = String> {
+        let class = self.unknown_class().map(class_not_known);
+        self.calendar_notes().chain(class)
     }
 }
 
@@ -197,11 +202,6 @@ fn missing(schedule: &ScheduleSpec, calendars: &BTreeMap<String, Dates>) -> Vec<
     let named = schedule.calendars();
     let missing = named.filter(|calendar| !calendars.contains_key(*calendar));
     missing.map(ToOwned::to_owned).collect()
-}
-
-/// The schedule, unless it does not apply.
-pub(super) fn active(schedule: &Schedule, off: Option<Off>) -> Option<&Schedule> {
-    Some(schedule).filter(|_| off.is_none())
 }
 
 /// Why a schedule does not apply.

@@ -17,7 +17,10 @@ pub(super) struct Savings {
 impl Savings {
     pub(super) fn of(forecasts: &[Forecast], rates: Rates) -> Self {
         let machines = forecasts.iter().map(|forecast| {
-            let rate = rates.of(&forecast.infrastructure_kind, &forecast.labels);
+            let machine = &forecast.planned.object;
+            let kind = &machine.spec.infrastructure_spec.kind;
+            let labels = machine.metadata.labels.clone().unwrap_or_default();
+            let rate = rates.of(kind, &labels);
             let figures = forecast.figures();
             (figures, rate.map(|rate| rates.costs(rate, &figures)))
         });

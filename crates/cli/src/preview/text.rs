@@ -88,11 +88,11 @@ fn print_machine(
     writeln!(
         out,
         "{}/{}: {}",
-        plain::line(&forecast.namespace),
-        plain::line(&forecast.name),
+        plain::line(&forecast.planned.namespace),
+        plain::line(&forecast.planned.name),
         plain::line(&rule(forecast))
     )?;
-    if let Some(off) = forecast.off {
+    if let Some(off) = forecast.planned.off {
         return writeln!(out, "{}", off.sentence());
     }
     if forecast.is_audited {
@@ -101,12 +101,13 @@ fn print_machine(
             "In audit mode (spec.enforcement is Audit): no machine is created for these windows."
         )?;
     }
-    if let Some(sentence) = &forecast.reclaimed {
+    if let Some(sentence) = forecast.reclaimed() {
         writeln!(out, "{}", plain::line(sentence))?;
     }
     let most = if view.is_complete { usize::MAX } else { DAYS };
-    if let Some(grid) = Grid::of(&forecast.schedule, forecast.span, most) {
-        let now = forecast.schedule.time_zone().to_datetime(view.now);
+    let schedule = &forecast.planned.schedule;
+    if let Some(grid) = Grid::of(schedule, forecast.span, most) {
+        let now = schedule.time_zone().to_datetime(view.now);
         writeln!(out, "\n{}", grid.text(view.terminal.width, now))?;
     }
     list::print(out, forecast, view)?;
@@ -125,8 +126,8 @@ fn print_machine(
 
 /// Prints how much earlier machines are created and shut down, if so.
 fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
-    let (lead_time, early_end) =
-        (forecast.schedule.lead_time(), forecast.schedule.early_end());
+    let schedule = &forecast.planned.schedule;
+    let (lead_time, early_end) = (schedule.lead_time(), schedule.early_end());
     if lead_time > Duration::ZERO {
         writeln!(
             out,
@@ -144,5 +145,5 @@ fn needed(out: &mut dyn Write, forecast: &Forecast) -> io::Result<()> {
 
 /// A one-line description of the schedule as written.
 pub(super) fn rule(forecast: &Forecast) -> String {
-    schedule_text::schedule(&forecast.rule)
+    schedule_text::schedule(&forecast.planned.object.spec.schedule)
 }
