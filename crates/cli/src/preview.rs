@@ -43,7 +43,8 @@ use span::Range;
 
 pub(crate) use context::Context;
 pub(crate) use planned::{
-    PlannedCapacity, PlannedMachine, calendar_not_found, class_not_known, unknown_class,
+    PlannedCapacity, PlannedMachine, calendar_not_found, class_not_known, namespace_of,
+    unknown_class,
 };
 
 const EXAMPLES: &str = "\

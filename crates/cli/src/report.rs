@@ -23,7 +23,8 @@ use crate::cluster::Access;
 use crate::document::Document;
 use crate::preview::source::{self, Selection};
 use crate::preview::{
-    Context, PlannedCapacity, PlannedMachine, class_not_known, unknown_class,
+    Context, PlannedCapacity, PlannedMachine, class_not_known, namespace_of,
+    unknown_class,
 };
 use crate::{Failure, Outcome, document, output, plain, undecodable};
 
@@ -219,14 +220,8 @@ fn planned(machine: PlannedMachine, month: Month) -> Machine {
 
 /// A machine that is listed without an account.
 fn without_account(document: &Document, namespace: Option<&str>) -> Machine {
-    let of_object = document.text("/metadata/namespace");
-    let namespace = if of_object.is_empty() {
-        namespace.unwrap_or("default")
-    } else {
-        of_object
-    };
     Machine {
-        namespace: namespace.to_owned(),
+        namespace: namespace_of(document, namespace).to_owned(),
         name: document.text("/metadata/name").to_owned(),
         ..Machine::default()
     }

@@ -5,6 +5,7 @@ use fivespot_dashboard::ScheduleInputs;
 use serde::de::DeserializeOwned;
 
 use crate::document::Document;
+use crate::preview::namespace_of;
 
 /// What machines and capacities depend on besides their objects.
 #[derive(Debug, Default)]
@@ -21,10 +22,8 @@ impl Context {
     /// `namespace` is that of objects without one.
     pub(crate) fn of(documents: &[Document], namespace: Option<&str>) -> Self {
         let mut context = Self::default();
-        let namespace = namespace.unwrap_or("default");
         for document in documents {
-            let of_object = document.object["metadata"]["namespace"].as_str();
-            let namespace = of_object.unwrap_or(namespace);
+            let namespace = namespace_of(document, namespace);
             match document.text("/kind") {
                 fivespot_api::name::CALENDAR_KIND => {
                     if let Some(calendar) = context.read::<ScheduleCalendar>(document) {

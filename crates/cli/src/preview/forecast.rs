@@ -54,15 +54,9 @@ impl Unevaluated {
         namespace: Option<&str>,
         error: &Failure,
     ) -> Self {
-        let otherwise = namespace.unwrap_or("default");
-        let namespace = document.text("/metadata/namespace");
-        let namespace = match namespace {
-            "" => otherwise,
-            namespace => namespace,
-        };
         Self {
             name: document.text("/metadata/name").to_owned(),
-            namespace: namespace.to_owned(),
+            namespace: planned::namespace_of(document, namespace).to_owned(),
             error: error.to_string(),
         }
     }

@@ -10,7 +10,6 @@ use fivespot_dashboard::NoSchedule;
 use fivespot_plan::{MAX_STEPS, delay_of};
 use fivespot_schedule::{Dates, Duration, Error, Schedule, Steps};
 use jiff::Timestamp;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::{Deserialize as _, Serialize};
 
 use crate::document::Document;
@@ -80,7 +79,7 @@ impl PlannedMachine {
                 format!("{}, ScheduledMachine {name}, {field}", document.origin);
             Failure::new(location, why).remedy("correct the schedule")
         };
-        let namespace = namespace_of(&object.metadata, namespace);
+        let namespace = namespace_of(document, namespace).to_owned();
         let inputs = &context.inputs;
         let schedule = match inputs.schedule(&mut object, &namespace) {
             Ok(schedule) => schedule.looking_back(),
@@ -139,7 +138,7 @@ impl PlannedCapacity {
         if let Some(violation) = rules::check_capacity(&object).first() {
             return Err(fault(&violation.field, violation.message.to_owned()));
         }
-        let namespace = namespace_of(&object.metadata, namespace);
+        let namespace = namespace_of(document, namespace).to_owned();
         let observed = object.status.as_ref();
         let observed = observed.and_then(|status| status.spot_schedule.as_ref());
         let inputs = &context.inputs;
@@ -192,9 +191,14 @@ impl PlannedCapacity {
 }
 
 /// The namespace of an object; `otherwise` or `default` if it has none.
-fn namespace_of(metadata: &ObjectMeta, otherwise: Option<&str>) -> String {
-    let own = metadata.namespace.as_deref();
-    own.or(otherwise).unwrap_or("default").to_owned()
+pub(crate) fn namespace_of<'d>(
+    document: &'d Document,
+    otherwise: Option<&'d str>,
+) -> &'d str {
+    match document.text("/metadata/namespace") {
+        "" => otherwise.unwrap_or("default"),
+        own => own,
+    }
 }
 
 /// The calendars that exceptions of a schedule refer to and that do not exist.
