@@ -1,7 +1,8 @@
-//! Prints rows of text in columns, two spaces apart.
+//! Prints rows of text in columns, two spaces apart. A text of a server cannot leave its cell.
 
-use std::borrow::Cow;
 use std::io::{self, Write};
+
+use crate::plain;
 
 /// The widths of the columns of a table.
 #[derive(Clone, Copy, Debug)]
@@ -14,17 +15,17 @@ impl<const N: usize> Columns<N> {
     }
 
     /// Widens the columns so that a row fits.
-    pub(crate) fn widen(&mut self, cells: &[Cow<'_, str>; N]) {
+    pub(crate) fn widen(&mut self, cells: &[String; N]) {
         for (width, cell) in self.0.iter_mut().zip(cells) {
-            *width = (*width).max(cell.chars().count());
+            *width = (*width).max(plain::line(cell).chars().count());
         }
     }
 
     /// The cells of a row, as wide as their columns.
-    pub(crate) fn padded(&self, cells: &[Cow<'_, str>; N]) -> Vec<String> {
+    pub(crate) fn padded(&self, cells: &[impl AsRef<str>; N]) -> Vec<String> {
         let cells = cells.iter().zip(self.0);
         cells
-            .map(|(cell, width)| format!("{cell:width$}"))
+            .map(|(cell, width)| format!("{:width$}", plain::line(cell.as_ref())))
             .collect()
     }
 
@@ -32,7 +33,7 @@ impl<const N: usize> Columns<N> {
     pub(crate) fn print(
         &self,
         out: &mut dyn Write,
-        cells: &[Cow<'_, str>; N],
+        cells: &[impl AsRef<str>; N],
     ) -> io::Result<()> {
         writeln!(out, "{}", self.padded(cells).join("  ").trim_end())
     }
@@ -42,12 +43,12 @@ impl<const N: usize> Columns<N> {
 pub(crate) fn table<const N: usize>(
     out: &mut dyn Write,
     heads: [&str; N],
-    rows: &[[Cow<'_, str>; N]],
+    rows: &[[String; N]],
 ) -> io::Result<()> {
     let mut columns = Columns::under(heads);
     for row in rows {
         columns.widen(row);
     }
-    columns.print(out, &heads.map(Cow::Borrowed))?;
+    columns.print(out, &heads)?;
     rows.iter().try_for_each(|row| columns.print(out, row))
 }

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
@@ -379,16 +378,15 @@ impl<'r> Rows<'r> {
 }
 
 impl Row<'_> {
-    fn cells(&self) -> [Cow<'static, str>; 5] {
+    fn cells(&self) -> [String; 5] {
         let late = self.late_seconds.map(SignedDuration::from_secs);
-        let cells = [
+        [
             human::local(&self.time.to_zoned(self.zone.clone())),
             format!("{}/{}", self.namespace, self.name),
             late.map_or_else(|| "whole window".to_owned(), |late| format!("{late:#}")),
             self.reason.to_owned(),
             format!("{}; {}", self.message, self.remedy),
-        ];
-        cells.map(|cell| plain::line(&cell).into_owned().into())
+        ]
     }
 }
 

@@ -4,7 +4,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduledCapacity;
@@ -349,17 +348,14 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
 }
 
 impl FieldValue {
-    fn cells(&self) -> [Cow<'_, str>; 4] {
-        let cell = |value: &Option<Value>| -> Cow<'_, str> {
-            let text = match value {
-                None => "-".to_owned(),
-                Some(Value::String(text)) => text.clone(),
-                Some(other) => other.to_string(),
-            };
-            plain::line(&text).into_owned().into()
+    fn cells(&self) -> [String; 4] {
+        let cell = |value: &Option<Value>| match value {
+            None => "-".to_owned(),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => other.to_string(),
         };
         [
-            plain::line(&self.field),
+            self.field.clone(),
             cell(&self.now),
             cell(&self.written),
             cell(&self.wanted),

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduledMachine;
@@ -124,7 +123,7 @@ pub(super) fn text(out: &mut dyn Write, report: &Report) -> io::Result<()> {
     let rows = report.machines.iter().map(|member| {
         let state = member.verdict.state.as_str();
         let cells = [member.name.as_str(), state, &member.verdict.cause];
-        cells.map(|cell| Cow::from(plain::line(cell).into_owned()))
+        cells.map(ToOwned::to_owned)
     });
     let rows: Vec<_> = rows.collect();
     table(out, ["MACHINE", "STATE", "MESSAGE"], &rows)

@@ -1,6 +1,5 @@
 //! Prints overrides as a table.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -8,7 +7,7 @@ use fivespot_api::ScheduleOverride;
 use fivespot_schedule::Override;
 use jiff::Timestamp;
 
-use crate::{columns, plain};
+use crate::columns;
 
 /// Prints a line for each override, ordered by end.
 pub(super) fn print(
@@ -40,13 +39,8 @@ const HEADS: [&str; 8] = [
     "REASON",
 ];
 
-fn row<'o>(
-    it: &'o ScheduleOverride,
-    machines: &ByMachine<'_>,
-    now: Timestamp,
-) -> [Cow<'o, str>; 8] {
-    let text =
-        |text: Option<&str>| Cow::from(plain::line(text.unwrap_or("-")).into_owned());
+fn row(it: &ScheduleOverride, machines: &ByMachine<'_>, now: Timestamp) -> [String; 8] {
+    let text = |text: Option<&str>| text.unwrap_or("-").to_owned();
     let target = it
         .spec
         .target_ref
@@ -57,11 +51,11 @@ fn row<'o>(
     [
         text(it.metadata.namespace.as_deref()),
         text(it.metadata.name.as_deref()),
-        it.spec.mode.as_str().into(),
+        it.spec.mode.as_str().to_owned(),
         text(target.or(Some("(selector)"))),
         text(start.as_deref()),
         text(end.as_deref()),
-        state(it, machines, now).into(),
+        state(it, machines, now).to_owned(),
         text(it.spec.reason.as_deref()),
     ]
 }

@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::io::{self, Write};
 
@@ -18,7 +17,6 @@ use super::table::{self, Instants, or_dash, place};
 use crate::check::Judge;
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
-use crate::plain;
 use crate::preview::source::{self, Selection};
 use crate::preview::{Context, PlannedCapacity};
 
@@ -177,7 +175,7 @@ impl Row {
         own.cmp(&place(&other.verdict, &other.namespace, &other.name))
     }
 
-    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 8] {
+    fn cells(&self, instants: &Instants) -> [String; 8] {
         let next = instants.text(or_dash(&self.next), &self.zone);
         let cells = [
             &self.namespace,
@@ -189,7 +187,7 @@ impl Row {
             &*next,
             &self.verdict.cause,
         ];
-        cells.map(|cell| plain::line(cell).into_owned().into())
+        cells.map(ToOwned::to_owned)
     }
 }
 

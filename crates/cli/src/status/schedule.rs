@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
@@ -16,7 +15,6 @@ use super::listed::Listed;
 use super::table::{Instants, or_dash};
 use crate::columns::table;
 use crate::document::Document;
-use crate::plain;
 use crate::preview::source::{self, Selection};
 
 /// How many objects follow each schedule, by its namespace, kind and name.
@@ -142,7 +140,7 @@ impl Row {
         }
     }
 
-    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 6] {
+    fn cells(&self, instants: &Instants) -> [String; 6] {
         let next = instants.text(or_dash(&self.next), &self.zone);
         let cells = [
             self.namespace.as_str(),
@@ -156,6 +154,6 @@ impl Row {
             &*next,
             &self.message,
         ];
-        cells.map(|cell| plain::line(cell).into_owned().into())
+        cells.map(ToOwned::to_owned)
     }
 }

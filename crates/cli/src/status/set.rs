@@ -3,7 +3,6 @@
 #[cfg(test)]
 mod tests;
 
-use std::borrow::Cow;
 use std::io::{self, Write};
 
 use fivespot_api::ScheduledMachineSet;
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 use super::listed::Listed;
 use crate::check::Judge;
 use crate::columns::table;
-use crate::plain;
 use crate::preview::source::{self, Selection};
 use crate::set::SetState;
 
@@ -80,14 +78,13 @@ pub(super) fn owned(
     machines
 }
 
-fn cells(set: &SetState) -> [Cow<'_, str>; 6] {
-    let cells = [
+fn cells(set: &SetState) -> [String; 6] {
+    [
         set.namespace.clone(),
         set.name.clone(),
         set.wanted.to_string(),
         set.active.to_string(),
         set.ready.to_string(),
         set.message.clone(),
-    ];
-    cells.map(|cell| plain::line(&cell).into_owned().into())
+    ]
 }

@@ -19,7 +19,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::columns::Columns;
-use crate::{output, plain};
+use crate::output;
 
 /// One row: the state of one machine, from its status.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -172,7 +172,7 @@ impl Row {
         }
     }
 
-    fn cells(&self, instants: &Instants) -> [Cow<'_, str>; 7] {
+    fn cells(&self, instants: &Instants) -> [String; 7] {
         let next = instants.text(or_dash(&self.next), &self.zone);
         let cells = [
             &self.namespace,
@@ -183,7 +183,7 @@ impl Row {
             &*next,
             &self.verdict.cause,
         ];
-        cells.map(|cell| plain::line(cell).into_owned().into())
+        cells.map(ToOwned::to_owned)
     }
 }
 
@@ -193,7 +193,7 @@ const DELETED: &str = "Deleted";
 /// A row whose third cell is its state, in columns.
 fn line<const N: usize>(
     columns: &Columns<N>,
-    cells: &[Cow<'_, str>; N],
+    cells: &[String; N],
     state: State,
     is_colored: bool,
 ) -> String {
@@ -235,14 +235,14 @@ fn styled_text(
 pub(super) fn styled<const N: usize>(
     out: &mut dyn Write,
     heads: [&str; N],
-    rows: &[([Cow<'_, str>; N], State)],
+    rows: &[([String; N], State)],
     is_colored: bool,
 ) -> io::Result<()> {
     let mut columns = Columns::under(heads);
     for (cells, _) in rows {
         columns.widen(cells);
     }
-    columns.print(out, &heads.map(Cow::Borrowed))?;
+    columns.print(out, &heads)?;
     rows.iter().try_for_each(|(cells, state)| {
         writeln!(out, "{}", line(&columns, cells, *state, is_colored))
     })
@@ -288,7 +288,7 @@ impl PrintedRows {
         *node = (*node).max(*name);
         *next = (*next).max(self.instants.width());
         if is_first {
-            columns.print(out, &HEAD.map(Cow::Borrowed))?;
+            columns.print(out, &HEAD)?;
         }
         self.columns = Some(columns);
         let is_colored = output::is_colored(&io::stdout());
