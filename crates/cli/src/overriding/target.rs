@@ -7,10 +7,9 @@ use fivespot_schedule::{Override, OverrideMode, Schedule};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::cluster::{self, Connection};
-use crate::preview::source::{self, Selection};
-use crate::preview::{Context, class_not_known, unknown_class};
-use crate::{Failure, output, undecodable};
+use crate::cluster::Connection;
+use crate::preview::{Context, class_not_known, source, unknown_class};
+use crate::{Failure, output};
 
 /// A machine with its schedule.
 #[derive(Debug)]
@@ -33,14 +32,7 @@ impl Target {
         let Connection {
             client, address, ..
         } = cluster;
-        let namespace = client.default_namespace();
-        let found = cluster::machine(client, address, namespace, name).await?;
-        let spec = Some(&found.data["spec"]);
-        let context = source::context(client, Selection::Named(name), spec).await;
-        let machine = serde_json::to_value(found).and_then(serde_json::from_value);
-        let machine = machine.map_err(|error| {
-            undecodable(format!("ScheduledMachine {namespace}/{name}"), error)
-        })?;
+        let (machine, context) = source::machine(client, address, name).await?;
         let read = Self::of(machine, context);
         let class = unknown_class(&read.machine.spec);
         output::notes("warning", &class.map(class_not_known));

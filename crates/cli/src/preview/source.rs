@@ -19,13 +19,13 @@ use kube::core::ApiResource;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-use crate::Failure;
 use crate::check::{Judge, Operator};
 use crate::cluster::{self, Access, Connection};
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
 use crate::named::{self, Named};
 use crate::preview::Context;
+use crate::{Failure, undecodable};
 
 /// The ScheduledMachines among `documents`, and the ScheduledCapacities.
 pub(crate) fn machines_and_capacities(
@@ -183,6 +183,27 @@ async fn read(
         documents.push(document(object)?);
     }
     Ok(documents)
+}
+
+/// Reads the ScheduledMachine of that name in the selected namespace, and what it depends on; or why that
+/// cannot be read.
+///
+/// # Errors
+/// The machine cannot be read, or cannot be decoded.
+pub(crate) async fn machine(
+    client: &Client,
+    address: &str,
+    name: &str,
+) -> Result<(ScheduledMachine, Result<Context, Failure>), Failure> {
+    let namespace = client.default_namespace();
+    let found = cluster::machine(client, address, namespace, name).await?;
+    let spec = Some(&found.data["spec"]);
+    let context = context(client, Selection::Named(name), spec).await;
+    let machine = serde_json::to_value(found).and_then(serde_json::from_value);
+    let machine = machine.map_err(|error| {
+        undecodable(format!("ScheduledMachine {namespace}/{name}"), error)
+    })?;
+    Ok((machine, context))
 }
 
 /// Reads what the objects of a selection depend on. With the `spec` of a single object, only what that
