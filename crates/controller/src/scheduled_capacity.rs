@@ -25,7 +25,7 @@ use crate::listener::Transition;
 use crate::observe::Incomplete;
 use crate::observe::live_reads::LiveReads;
 use crate::observe::management::Source;
-use crate::observe::projection::machine_node_term;
+use crate::observe::projection::{CachedKind, KindInformer, machine_node_term};
 use crate::observe::schedule_inputs;
 use crate::own_kind::DONE;
 use crate::own_object::{OwnObject, OwnWrite};
@@ -148,31 +148,17 @@ impl Reconcile<'_> {
         let spec = &mut object.spec.schedule;
         let mut schedule = schedule_inputs::without_overrides(&source, spec).await?;
         let overrides = context.override_cache();
-        match overrides.health(&own.namespace) {
-            Health::Synced => {
-                let own = context.overrides.of_capacity(own);
-                schedule.overrides = context.overrides.in_schedule(&own);
-            }
-            Health::Loading => {
-                overrides.add_waiting(own);
-                return Err(Incomplete::NotYet);
-            }
-            Health::Failing(why) => {
-                overrides.add_waiting(own);
-                match failure::of_watch(&why) {
-                    Unknown::NotServed { .. } => {}
-                    unknown => schedule.unknown = Some(unknown),
-                }
-            }
+        schedule.unknown = self.unlisted(&overrides)?.or(schedule.unknown);
+        if overrides.health(&own.namespace) == Health::Synced {
+            let own = context.overrides.of_capacity(own);
+            schedule.overrides = context.overrides.in_schedule(&own);
         }
         let governor = match &object.spec.node_name {
             None => None,
             Some(node) => {
                 let machines = context.machines_of_nodes();
-                if machines.health(&own.namespace) == Health::Loading {
-                    machines.add_waiting(own);
-                    return Err(Incomplete::NotYet);
-                }
+                // Whose Node it is cannot be said, so that nothing may be made active.
+                schedule.unknown = self.unlisted(&machines)?.or(schedule.unknown);
                 let term = machine_node_term(&own.namespace, node);
                 machines.store.found_by(&term).into_iter().next()
             }
@@ -185,6 +171,29 @@ impl Reconcile<'_> {
             rival: None,
         };
         Ok((facts, located))
+    }
+
+    /// Why the objects of a cache are unknown, whose list enqueues the key then; `None` also if their
+    /// kind is not served, so that there are none.
+    fn unlisted(&self, informer: &KindInformer) -> Result<Option<Unknown>, Incomplete> {
+        let health = informer.health(&self.0.key.namespace);
+        if health != Health::Synced {
+            informer.add_waiting(self.0.key);
+        }
+        match health {
+            Health::Synced => Ok(None),
+            Health::Loading => Err(Incomplete::NotYet),
+            Health::Failing(why) => Ok(match failure::of_watch(&why) {
+                // A path that is missing for a moment does not release the Nodes of machines.
+                Unknown::NotServed { .. }
+                    if informer.projection == CachedKind::Override
+                        || !informer.was_listed() =>
+                {
+                    None
+                }
+                unknown => Some(unknown),
+            }),
+        }
     }
 
     /// Plans, and reads from the server what the plan asks for.

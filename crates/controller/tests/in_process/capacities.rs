@@ -5,7 +5,8 @@
 use fivespot_controller::{Controllers, Options};
 use serde_json::{Value, json};
 
-use crate::cluster::{RunningController, TestCluster};
+use crate::cluster::{RunningController, SCHEDULED, TestCluster};
+use crate::faults::refusal;
 
 const CAPACITIES: &str =
     "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledcapacities";
@@ -113,4 +114,33 @@ async fn an_override_of_a_capacity_is_reported_by_the_controller_of_machines() {
     assert_eq!(found["matchedMachines"], 1, "{found}");
     let found = status(&cluster, &format!("{CAPACITIES}/team")).await;
     assert!(found["phase"].is_null(), "{found}");
+}
+
+/// What an unreadable list hides may be the machine whose Node it is.
+#[tokio::test]
+async fn a_capacity_of_a_node_keeps_its_value_until_it_is_known_whose_node_it_is() {
+    let all = "/apis/5spot.finos.org/v1alpha1/scheduledmachines";
+    for code in [429, 500, 403] {
+        let cluster = TestCluster::with_cluster_api("2026-03-06T12:00:00Z").await;
+        cluster.create_scheduled_machine("worker").await;
+        let node = json!({"status": {"nodeRef": {
+            "apiVersion": "v1", "kind": "Node", "name": "node-1",
+        }}});
+        let worker = format!("{SCHEDULED}/worker/status");
+        cluster.merge(&worker, node).await;
+        create(&cluster, "host", Some("node-1")).await;
+        let response = refusal(code, "not now");
+        cluster.inject_fault(2, &format!("GET {all}"), (code, &response));
+        let _controller = run(&cluster, CAPACITY);
+        cluster.clock.wait_until_idle().await;
+        let quota = async || cluster.get(&format!("{QUOTAS}/host")).await.unwrap();
+        assert_eq!(quota().await["spec"]["hard"]["pods"], "1", "{code}");
+        let found = status(&cluster, &format!("{CAPACITIES}/host")).await;
+        assert!(found.to_string().contains("not now"), "{code}: {found:#}");
+        cluster.advance_to("2026-03-06T12:20:00Z").await;
+        assert_eq!(quota().await["spec"]["hard"]["pods"], "0", "{code}");
+        let found = status(&cluster, &format!("{CAPACITIES}/host")).await;
+        let is_governed = found.to_string().contains("HostGovernanceConflict");
+        assert!(is_governed, "{code}: {found:#}");
+    }
 }

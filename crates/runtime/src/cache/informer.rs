@@ -32,6 +32,7 @@ pub struct Informer<P: CacheProjection> {
 #[derive(Debug, Default)]
 struct State {
     failure: Option<WatchFailure>,
+    was_listed: bool,
     waiting: BTreeSet<Key>,
     tasks: Vec<Task>,
 }
@@ -120,6 +121,7 @@ impl<P: CacheProjection> Informer<P> {
     pub fn record_success(&self) -> BTreeSet<Key> {
         let mut state = self.state();
         state.failure = None;
+        state.was_listed = true;
         std::mem::take(&mut state.waiting)
     }
 
@@ -143,6 +145,11 @@ impl<P: CacheProjection> Informer<P> {
     /// Whether the last attempt failed.
     pub fn is_failing(&self) -> bool {
         self.state().failure.is_some()
+    }
+
+    /// Whether a list has ever succeeded: a kind that is not served now may have objects.
+    pub fn was_listed(&self) -> bool {
+        self.state().was_listed
     }
 
     /// Adds `task`, which fills the cache and ends with it.
