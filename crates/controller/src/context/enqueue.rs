@@ -47,6 +47,11 @@ impl Enqueue {
                 for namespace in namespaces {
                     self.context.machines_of_changed(namespace);
                 }
+                for target in affected {
+                    if let Target::Host(lease) = target {
+                        self.context.host_record_changed(lease);
+                    }
+                }
             }
             CachedKind::Override => {
                 let keys = affected.iter().filter_map(|target| match target {

@@ -1,10 +1,13 @@
+use fivespot_api::HostPool;
 use fivespot_capi::Contract;
 use fivespot_plan::Freshness;
-use fivespot_runtime::cache::Object;
+use fivespot_runtime::cache::{InformerSink, Object};
 use fivespot_runtime::queue::ReconcileResult;
+use fivespot_runtime::watch::Sink as _;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::host_pool::{Turn, Wish};
 use crate::kind::{cluster_api, spot_schedule};
 use crate::observe::live_reads::LiveReads;
 use crate::observe::projection::{Target, spot_schedule_term};
@@ -272,4 +275,66 @@ async fn only_what_a_machine_or_a_capacity_needs_is_kept_of_others_objects() {
     assert!(needs(CachedKind::CapacityTarget, followed));
     assert!(!needs(CachedKind::CapacityTarget, not_followed));
     assert!(needs(CachedKind::Machine, foreign()));
+}
+
+/// The watch of Leases may be ahead of that of ScheduledMachines.
+#[tokio::test]
+async fn a_host_that_no_status_names_any_more_enqueues_who_waits_for_it() {
+    let context = context();
+    let machines = context.scheduled_machines.clone();
+    let mut sink = InformerSink {
+        informer: machines.clone(),
+        part: None,
+        budget: None,
+        handler: enqueue::Enqueue {
+            context: context.clone(),
+            informer: machines,
+            link: None,
+        },
+        listed: 0,
+    };
+    let mut version = 0;
+    let mut show = |status: Value| {
+        version += 1;
+        let version = version.to_string();
+        let meta = json!({"name": "first", "namespace": "default", "uid": "a",
+                          "resourceVersion": version});
+        let spec = json!({"classRef": {"name": "desks"}});
+        let object = json!({"metadata": meta, "spec": spec, "status": status});
+        sink.modified(object).unwrap();
+    };
+    let second = Key::new("default", "second");
+    let desk = ("desk-1".to_owned(), serde_json::Map::new());
+    let hosts: Arc<HostPool> = Arc::new([desk].into_iter().collect());
+    let seek = || {
+        let wish = Wish {
+            class: "desks".to_owned(),
+            hosts: hosts.clone(),
+            named: None,
+            priority: 50,
+        };
+        let is_taken = |host: &str| context.is_host_taken("desks", host, &second);
+        let now = context.queue.now();
+        context.host_pools.seek(&second, wish, now, is_taken)
+    };
+    let enqueued = || {
+        let queue = &context.queue;
+        let mut all = Vec::new();
+        while let Some((key, _busy)) = queue.next().now_or_never() {
+            queue.finish(&key, ReconcileResult::Succeeded { requeue_at: None });
+            all.push(key.name.clone());
+        }
+        all.sort();
+        all
+    };
+    show(json!({"host": "desk-1", "phase": "Active"}));
+    assert_eq!(seek(), Turn::Wait(None));
+    show(json!({"host": "desk-1", "phase": "ShuttingDown"}));
+    assert_eq!(enqueued(), ["first"]);
+    context.host_changed(&name::host_claim("desks", "desk-1"));
+    assert_eq!(enqueued(), ["second"]);
+    assert_eq!(seek(), Turn::Wait(None));
+    show(json!({"phase": "Inactive"}));
+    assert_eq!(enqueued(), ["first", "second"]);
+    assert_eq!(seek(), Turn::Offered("desk-1".to_owned()));
 }

@@ -132,6 +132,18 @@ impl crate::context::Context {
         }
     }
 
+    /// A ScheduledMachine whose status names or named a host is another one, and the watch of Leases
+    /// may have been ahead: enqueues whose turn it is if no status names the host any more.
+    pub(crate) fn host_record_changed(&self, lease: &str) {
+        let machines = &self.scheduled_machines.store;
+        let is_recorded = name::claimed_host(lease).is_some_and(|(class, host)| {
+            !machines.found_by(&host_term(class, host)).is_empty()
+        });
+        if !is_recorded {
+            self.host_changed(lease);
+        }
+    }
+
     /// Whether a host is taken according to the caches: a Lease is that of a ScheduledMachine that
     /// exists, or the host is recorded in the status of another one than `key`.
     pub(crate) fn is_host_taken(&self, class: &str, host: &str, key: &Key) -> bool {

@@ -177,7 +177,8 @@ fn machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     (labelled_or_named(object, own), terms)
 }
 
-/// The targets of a ScheduledMachine, and its index terms: its Cluster, its calendars and its Node.
+/// The targets of a ScheduledMachine, itself and its host, and its index terms: its Cluster, its
+/// calendars and its Node.
 fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
     let mut terms = vec![cluster_term(&cluster_of(object, own))];
     terms.extend(schedule_terms(&object["spec"]["schedule"], own));
@@ -186,7 +187,10 @@ fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<Strin
     if let Some(node) = object["status"]["nodeRef"]["name"].as_str() {
         terms.push(machine_node_term(&own.namespace, node));
     }
-    (vec![Target::One(own.clone())], terms)
+    let host = class::recorded_host(object);
+    let host = host.map(|(class, host)| Target::Host(name::host_claim(class, host)));
+    let targets = [Target::One(own.clone())].into_iter().chain(host);
+    (targets.collect(), terms)
 }
 
 /// The targets of the claim of a host, and its index term: the ScheduledMachine that has it.

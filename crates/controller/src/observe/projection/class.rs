@@ -37,13 +37,18 @@ pub(crate) fn limited_term(class: &str, namespace: &str) -> String {
     format!("class {class} in {namespace}")
 }
 
+/// The class of a ScheduledMachine and the host that is recorded in its status.
+pub(super) fn recorded_host(object: &Value) -> Option<(&str, &str)> {
+    let class = object["spec"]["classRef"]["name"].as_str()?;
+    Some((class, object["status"]["host"].as_str()?))
+}
+
 /// The index terms of a ScheduledMachine with a class.
 pub(super) fn terms(object: &Value, own: &Key) -> Vec<String> {
     let Some(class) = object["spec"]["classRef"]["name"].as_str() else {
         return Vec::new();
     };
-    let host = object["status"]["host"].as_str();
-    let host = host.map(|host| host_term(class, host));
+    let host = recorded_host(object).map(|(class, host)| host_term(class, host));
     let namespace = &own.namespace;
     let terms = [
         class_term(class),
