@@ -9,14 +9,14 @@ pub(crate) mod sets;
 use std::sync::Arc;
 
 use fivespot_api::ScheduledMachineSet;
-use fivespot_plan::set::{SetFailure, set_warning};
-use fivespot_plan::{Event, SetAction, SetPlan, Side, plan_set};
+use fivespot_plan::set::{Refusal, SetFailure, set_events, set_warning, switches};
+use fivespot_plan::{Cause, Event, SetAction, SetPlan, Side, plan_set};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::Busy;
+use kubemu_clock::{Busy, after};
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -84,10 +84,10 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
 
 /// How the actions of a plan ended.
 #[derive(Default)]
-struct Sent {
-    /// How many have succeeded, of those before the first that has not.
-    done: usize,
-    /// Why one failed.
+struct Sent<'p> {
+    /// Those that have succeeded.
+    done: Vec<&'p SetAction>,
+    /// Why a machine could not be created or deleted.
     failure: Option<SetFailure>,
     /// Whether the machines are others than those that were read.
     is_outdated: bool,
@@ -109,22 +109,32 @@ impl Reconcile<'_> {
             }
             plan = plan_set(&observed.facts());
         }
-        let Ok(sent) = self.send_all(&plan).await else {
+        let generation = observed.set.metadata.generation;
+        let Ok(mut sent) = self.send_all(&plan, generation).await else {
             return DONE;
         };
         let now = self.0.of_kind.queue.now();
-        for event in plan.events(&observed.facts(), sent.done) {
+        for event in set_events(&observed.facts(), &sent.done) {
             self.publish(&event, now).await;
         }
-        let generation = observed.set.metadata.generation;
-        let is_at_rest = plan.actions.is_empty();
-        self.0.context.sets.rest(self.0.key, generation, is_at_rest);
+        let (sets, key) = (&self.0.context.sets, self.0.key);
+        sets.rest(key, generation, plan.actions.is_empty());
+        let is_stopped = sent.failure.is_some();
+        let refusal = sets.unanswered(key, |it| it.refusal(now));
+        let (refused, retry_at) = refusal.unzip();
+        sent.failure = sent.failure.or(refused);
         let written = self.report(&observed, &plan, &sent, now).await;
-        let requeue_at = plan.repeats.then_some(now);
-        if sent.failure.is_some() || written == OwnWrite::Failed {
-            ReconcileResult::Failed { requeue_at: None }
+        let is_failed = is_stopped || written == OwnWrite::Failed;
+        let repeats = if is_failed {
+            plan.has_more_updates
+        } else {
+            plan.repeats
+        };
+        let requeue_at = repeats.then_some(now).or(retry_at);
+        if is_failed {
+            ReconcileResult::Failed { requeue_at }
         } else if sent.is_outdated {
-            ReconcileResult::Stale { requeue_at: None }
+            ReconcileResult::Stale { requeue_at }
         } else {
             ReconcileResult::Succeeded { requeue_at }
         }
@@ -132,38 +142,69 @@ impl Reconcile<'_> {
 
     /// Sends the actions in order. One that is refused ends it, except that a machine that cannot
     /// be changed keeps no other one from being.
-    async fn send_all(&self, plan: &SetPlan) -> Result<Sent, Fenced> {
+    async fn send_all<'p>(
+        &self,
+        plan: &'p SetPlan,
+        generation: Option<i64>,
+    ) -> Result<Sent<'p>, Fenced> {
         let mut sent = Sent::default();
         for action in &plan.actions {
-            let Err(error) = self.send(action).await? else {
-                let is_first = sent.failure.is_none() && !sent.is_outdated;
-                sent.done += usize::from(is_first);
-                continue;
-            };
-            let is_create = matches!(action, SetAction::Create { .. });
-            match failure::code(&error) {
-                Some(409) => sent.is_outdated = true,
-                Some(404) if !is_create => sent.is_outdated = true,
-                _ => {
-                    let message = failure::message_from(Side::Management, &error);
-                    let (outage, key) = (&self.0.context.outage, self.0.key);
-                    outage.warn(
-                        format_args!(
-                            "write of a machine of ScheduledMachineSet {key} failed"
-                        ),
-                        &message,
-                    );
-                    sent.failure.get_or_insert(SetFailure {
-                        cause: failure::cause(&error),
-                        message,
-                    });
-                }
+            let failed = self.send(action).await?.err();
+            let failed = failed.map(|error| self.failure(action, &error));
+            if failed.is_none() {
+                sent.done.push(action);
             }
-            if !matches!(action, SetAction::Update { .. }) {
-                break;
+            sent.is_outdated |= failed == Some(None);
+            match (action, failed) {
+                (SetAction::Update { uid, .. }, failed) => {
+                    self.updated(uid, generation, failed.flatten());
+                }
+                (_, Some(failure)) => {
+                    sent.failure = failure;
+                    break;
+                }
+                (_, None) => {}
             }
         }
         Ok(sent)
+    }
+
+    /// A machine has the template of that generation, or has refused it: then it is left alone for a
+    /// while.
+    fn updated(&self, uid: &str, generation: Option<i64>, refusal: Option<SetFailure>) {
+        let OwnObject { context, key, .. } = self.0;
+        let now = self.0.of_kind.queue.now();
+        context.sets.unanswered(key, |it| {
+            let before = it.refused.remove(uid);
+            if refusal.is_some() {
+                let attempts = before.map_or(0, |of| of.attempts).saturating_add(1);
+                let refused = Refusal {
+                    generation,
+                    attempts,
+                    retry_at: after(now, context.backoff.wait(&(key, uid), attempts)),
+                };
+                it.refused.insert(uid.to_owned(), refused);
+                it.why_refused = refusal;
+            }
+        });
+    }
+
+    /// Logs why an action failed; `None` if the machine is another one than that which was read.
+    fn failure(&self, action: &SetAction, error: &kube::Error) -> Option<SetFailure> {
+        let is_create = matches!(action, SetAction::Create { .. });
+        match failure::code(error) {
+            Some(409) => return None,
+            Some(404) if !is_create => return None,
+            _ => {}
+        }
+        let message = failure::message_from(Side::Management, error);
+        let (outage, key) = (&self.0.context.outage, self.0.key);
+        outage.warn(
+            format_args!("write of a machine of ScheduledMachineSet {key} failed"),
+            &message,
+        );
+        let cause = failure::cause(error);
+        Some(SetFailure { cause, message })
     }
 
     async fn send(&self, action: &SetAction) -> Result<kube::Result<Value>, Fenced> {
@@ -186,9 +227,17 @@ impl Reconcile<'_> {
                 }
                 Ok(sent)
             }
-            SetAction::Update { index, patch } => {
+            SetAction::Update { index, patch, .. } => {
                 let name = named(index);
-                self.0.send(api.patch(&at(&name), None, patch)).await
+                let sent = self.0.send(api.patch(&at(&name), None, patch)).await?;
+                let is_refused = |of: &kube::Error| failure::cause(of) == Cause::Rejected;
+                if sent.as_ref().is_err_and(is_refused)
+                    && let Some(alone) = switches(patch)
+                {
+                    // What is refused of the rest is reported.
+                    let _ = self.0.send(api.patch(&at(&name), None, &alone)).await?;
+                }
+                Ok(sent)
             }
             SetAction::Delete {
                 index,
@@ -223,11 +272,11 @@ impl Reconcile<'_> {
         &self,
         observed: &Observed,
         plan: &SetPlan,
-        sent: &Sent,
+        sent: &Sent<'_>,
         now: Timestamp,
     ) -> OwnWrite {
         let facts = observed.facts();
-        let status = plan.status_after(&facts, sent.done, sent.failure.as_ref(), now);
+        let status = plan.status_after(&facts, &sent.done, sent.failure.as_ref(), now);
         let Some(status) = status else {
             return OwnWrite::None;
         };

@@ -8,21 +8,24 @@
 
 mod report;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::scheduled_machine_set::{INDEXES, MAX_REPLICAS};
 use fivespot_api::{ScheduledMachineSet, name};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::Event;
 use crate::merge_patch::difference;
 
-pub use report::{SetFailure, warning as set_warning};
+pub use report::{SetFailure, events as set_events, warning as set_warning};
 
 /// How many machines one plan creates, changes and deletes at most. The rest is planned after
 /// that, and other sets have their turn in between.
 pub const MAX_ACTIONS: usize = 50;
+
+/// How many of these are left to creations and deletions where more machines are to be changed.
+const MIN_SCALED: usize = 10;
 
 /// What was observed of a set.
 #[derive(Clone, Copy, Debug)]
@@ -35,15 +38,43 @@ pub struct SetFacts<'o> {
     pub taken: &'o BTreeSet<u32>,
     /// The requests without an answer.
     pub unanswered: &'o Unanswered,
+    /// The current time.
+    pub now: Timestamp,
 }
 
-/// The requests of which it is not known whether they have taken effect or will.
+/// The requests of which it is not known whether they have taken effect or will, and those that were
+/// refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unanswered {
     /// The indexes of machines that were to be created.
     pub creations: BTreeSet<u32>,
     /// The uids of machines that were to be deleted.
     pub deletions: BTreeSet<String>,
+    /// The machines, by uid, that refuse the template.
+    pub refused: BTreeMap<String, Refusal>,
+    /// Why the last of them did.
+    pub why_refused: Option<SetFailure>,
+}
+
+/// A change that the server has refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The generation of the set.
+    pub generation: Option<i64>,
+    /// How often in a row.
+    pub attempts: u32,
+    /// When it is sent again.
+    pub retry_at: Timestamp,
+}
+
+impl Unanswered {
+    /// Why machines refuse the template, and when the next one that waits is tried again; `None` if
+    /// none waits.
+    pub fn refusal(&self, now: Timestamp) -> Option<(SetFailure, Timestamp)> {
+        let retries = self.refused.values().map(|of| of.retry_at);
+        let next = retries.filter(|at| *at > now).min()?;
+        Some((self.why_refused.clone()?, next))
+    }
 }
 
 /// A ScheduledMachine of the set.
@@ -84,6 +115,8 @@ pub enum SetAction {
     Update {
         /// The index.
         index: u32,
+        /// The uid.
+        uid: String,
         /// A merge patch that contains the resourceVersion.
         patch: Value,
     },
@@ -106,6 +139,9 @@ pub struct SetPlan {
     pub actions: Vec<SetAction>,
     /// Whether more is to be done after that.
     pub repeats: bool,
+    /// Whether more machines are to be changed, which one that cannot be created or deleted does not
+    /// delay.
+    pub has_more_updates: bool,
     /// Why nothing is done about an invalid set.
     violation: Option<String>,
 }
@@ -177,27 +213,25 @@ pub fn plan_set(facts: &SetFacts<'_>) -> SetPlan {
     let staying = facts.staying();
     let unlabelled = staying.iter().filter(|it| !it.is_labelled);
     let unlabelled: BTreeSet<u32> = unlabelled.map(|it| it.index).collect();
-    let mut actions = Vec::new();
+    let mut scaled = Vec::new();
+    // The server finds the machines of a set by their label.
     if unlabelled.is_empty() {
-        actions.extend(surplus(facts));
-        let kept =
-            |it: &&SetMachine| !actions.iter().any(|action| action.index() == it.index);
-        let kept: BTreeSet<u32> = staying
-            .into_iter()
-            .filter(kept)
-            .map(|it| it.index)
-            .collect();
-        actions.extend(missing(facts));
-        actions.extend(updates(facts, &kept));
-    } else {
-        // The server finds the machines of a set by their label.
-        actions.extend(updates(facts, &unlabelled));
+        scaled.extend(surplus(facts));
+        scaled.extend(missing(facts));
     }
-    let repeats = actions.len() > MAX_ACTIONS;
+    let deleted: BTreeSet<u32> = scaled.iter().map(SetAction::index).collect();
+    // An edit may be the kill switch: it waits for no machine that cannot be created.
+    let mut actions = updates(facts, &deleted);
+    let room = MAX_ACTIONS - scaled.len().min(MIN_SCALED);
+    let has_more_updates = actions.len() > room;
+    actions.truncate(room);
+    actions.extend(scaled);
+    let repeats = has_more_updates || actions.len() > MAX_ACTIONS;
     actions.truncate(MAX_ACTIONS);
     SetPlan {
         actions,
         repeats,
+        has_more_updates,
         violation: None,
     }
 }
@@ -261,14 +295,20 @@ fn missing(facts: &SetFacts<'_>) -> Vec<SetAction> {
         .collect()
 }
 
-/// Gives those of these machines what has changed in the template.
-fn updates(facts: &SetFacts<'_>, indexes: &BTreeSet<u32>) -> Vec<SetAction> {
+/// Gives the machines what has changed in the template, except those of these indexes: first those
+/// that have refused it least often, and of these those without the label.
+fn updates(facts: &SetFacts<'_>, deleted: &BTreeSet<u32>) -> Vec<SetAction> {
     let applied = facts.set.spec.template.applied();
     let text = applied.to_string();
     let set = facts.set.metadata.name.as_deref().unwrap_or_default();
+    let refusal = |it: &SetMachine| facts.unanswered.refused.get(&it.uid);
     let mut staying = facts.staying();
-    staying.retain(|it| indexes.contains(&it.index));
-    staying.sort_by_key(|it| it.index);
+    staying.retain(|it| !deleted.contains(&it.index));
+    staying.retain(|it| refusal(it).is_none_or(|of| of.retry_at <= facts.now));
+    staying.sort_by_key(|it| {
+        let attempts = refusal(it).map_or(0, |of| of.attempts);
+        (attempts, it.is_labelled, it.index)
+    });
     let outdated = staying.into_iter().filter_map(|it| {
         let is_current = it.applied == text;
         if is_current && it.is_labelled {
@@ -296,10 +336,27 @@ fn updates(facts: &SetFacts<'_>, indexes: &BTreeSet<u32>) -> Vec<SetAction> {
         }
         Some(SetAction::Update {
             index: it.index,
+            uid: it.uid.clone(),
             patch,
         })
     });
     outdated.take(MAX_ACTIONS + 1).collect()
+}
+
+/// What of a patch of a machine is sent alone if the server refuses the whole: the switches that stop
+/// it, which are always admitted. `None` if it contains none.
+pub fn switches(patch: &Value) -> Option<Value> {
+    let spec = &patch["spec"];
+    let mut alone = json!({"metadata": {
+        "resourceVersion": patch["metadata"]["resourceVersion"],
+    }});
+    if spec["killSwitch"] == true {
+        alone["spec"]["killSwitch"] = true.into();
+    }
+    if spec["schedule"]["enabled"] == false {
+        alone["spec"]["schedule"]["enabled"] = false.into();
+    }
+    alone["spec"].is_object().then_some(alone)
 }
 
 /// The ScheduledMachine with that index, as it is created. Cannot fail.
@@ -332,13 +389,6 @@ pub fn machine(set: &ScheduledMachineSet, index: u32) -> Value {
 }
 
 impl SetPlan {
-    /// The events about the first `done` actions: one about those of each kind.
-    pub fn events(&self, facts: &SetFacts<'_>, done: usize) -> Vec<Event> {
-        let set = facts.set.metadata.name.as_deref().unwrap_or_default();
-        let sent = self.actions.get(..done).unwrap_or_default();
-        report::events(set, sent)
-    }
-
     /// Whether it creates or deletes machines, which is decided from live reads alone.
     pub fn is_about_live_reads(&self) -> bool {
         let is_update = |it: &SetAction| matches!(it, SetAction::Update { .. });

@@ -8,6 +8,7 @@ use fivespot_plan::set::owner_of;
 use fivespot_plan::{SetFacts, SetMachine, Unanswered};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::Address;
+use jiff::Timestamp;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -27,6 +28,7 @@ pub(super) struct Observed {
     machines: Vec<SetMachine>,
     taken: BTreeSet<u32>,
     unanswered: Unanswered,
+    now: Timestamp,
 }
 
 impl Observed {
@@ -36,6 +38,7 @@ impl Observed {
             machines: &self.machines,
             taken: &self.taken,
             unanswered: &self.unanswered,
+            now: self.now,
         }
     }
 }
@@ -61,12 +64,7 @@ impl Reconcile<'_> {
 
     /// The set and its machines as the server has them. `None` if the set is gone.
     pub(super) async fn live(&self) -> kube::Result<Option<Observed>> {
-        let OwnObject {
-            context,
-            key,
-            found,
-            ..
-        } = self.0;
+        let (context, key, found) = (self.0.context, self.0.key, self.0.found);
         let api = &context.api;
         let stored = api.get(&self.0.address()).await?;
         let set = stored.and_then(|it| ScheduledMachineSet::deserialize(&it).ok());
@@ -110,6 +108,10 @@ impl Reconcile<'_> {
             let is_staying =
                 |uid: &String| machines.iter().any(|it| it.uid == *uid && !it.is_leaving);
             unanswered.deletions.retain(is_staying);
+            let generation = set.metadata.generation;
+            unanswered
+                .refused
+                .retain(|uid, of| of.generation == generation && is_staying(uid));
             unanswered.clone()
         });
         let taken = self.taken(&set, &machines);
@@ -118,18 +120,14 @@ impl Reconcile<'_> {
             machines,
             taken,
             unanswered,
+            now: self.0.of_kind.queue.now(),
         }
     }
 
     /// The indexes whose names ScheduledMachines have that the set does not own, as far as the set
     /// may need them.
     fn taken(&self, set: &ScheduledMachineSet, machines: &[SetMachine]) -> BTreeSet<u32> {
-        let OwnObject {
-            context,
-            key,
-            found,
-            ..
-        } = self.0;
+        let (context, key, found) = (self.0.context, self.0.key, self.0.found);
         let store = &context.scheduled_machines.store;
         let mut needed = machines.len() + set.spec.replicas as usize;
         let mut taken = BTreeSet::new();

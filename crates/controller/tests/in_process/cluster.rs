@@ -320,6 +320,13 @@ impl TestCluster {
         self.faults.lock().unwrap().push(fault);
     }
 
+    /// How many more responses to that request are replaced.
+    pub(crate) fn faults_left(&self, request: &str) -> usize {
+        let faults = self.faults.lock().unwrap();
+        let of_request = faults.iter().filter(|fault| fault.1 == request);
+        of_request.map(|fault| fault.0).sum()
+    }
+
     pub(crate) async fn install_cluster_api(&self) {
         let kinds = [
             ("cluster.x-k8s.io", "v1beta2", "Cluster"),

@@ -8,6 +8,7 @@ mod hosts;
 mod leases;
 mod outdated;
 mod overrides;
+mod sets;
 mod taken_names;
 mod timing;
 

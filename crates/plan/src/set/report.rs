@@ -36,12 +36,12 @@ impl SetFailure {
 }
 
 impl SetPlan {
-    /// The status after the first `done` actions have succeeded, and the next one has failed if
-    /// there is a `failure`. `None` if the set is being deleted.
+    /// The status after these actions have succeeded, and another one has failed if there is a
+    /// `failure`. `None` if the set is being deleted.
     pub fn status_after(
         &self,
         facts: &SetFacts<'_>,
-        done: usize,
+        done: &[&SetAction],
         failure: Option<&SetFailure>,
         now: Timestamp,
     ) -> Option<ScheduledMachineSetStatus> {
@@ -50,14 +50,14 @@ impl SetPlan {
             return None;
         }
         let is_deleted = |uid: &str| {
-            let mut sent = self.actions.iter().take(done);
+            let mut sent = done.iter();
             sent.any(
                 |it| matches!(it, SetAction::Delete { uid: deleted, .. } if deleted == uid),
             )
         };
         let mut staying = facts.staying();
         staying.retain(|it| !is_deleted(&it.uid));
-        let created = self.actions.iter().take(done);
+        let created = done.iter();
         let created = created.filter(|it| matches!(it, SetAction::Create { .. }));
         let exist = staying.len() + created.count();
         let count = |number: usize| i32::try_from(number).ok();
@@ -119,19 +119,15 @@ fn ready(
 }
 
 /// One event about the actions of each kind, which have succeeded.
-pub(super) fn events(set: &str, sent: &[SetAction]) -> Vec<Event> {
-    let deleted = sent.iter().filter_map(|it| match it {
-        SetAction::Delete { index, .. } => Some(*index),
-        SetAction::Create { .. } | SetAction::Update { .. } => None,
-    });
-    let created = sent.iter().filter_map(|it| match it {
-        SetAction::Create { index, .. } => Some(*index),
-        SetAction::Delete { .. } | SetAction::Update { .. } => None,
-    });
-    let updated = sent.iter().filter_map(|it| match it {
-        SetAction::Update { index, .. } => Some(*index),
-        SetAction::Create { .. } | SetAction::Delete { .. } => None,
-    });
+pub fn events(facts: &SetFacts<'_>, sent: &[&SetAction]) -> Vec<Event> {
+    let set = facts.set.metadata.name.as_deref().unwrap_or_default();
+    let of_kind = |is: fn(&SetAction) -> bool| {
+        let sent = sent.iter().filter(move |it| is(it));
+        sent.map(|it| it.index())
+    };
+    let deleted = of_kind(|it| matches!(it, SetAction::Delete { .. }));
+    let created = of_kind(|it| matches!(it, SetAction::Create { .. }));
+    let updated = of_kind(|it| matches!(it, SetAction::Update { .. }));
     let events = [
         event(set, "ScaledDown", "Delete", "deleted", deleted),
         event(set, "ScaledUp", "Create", "created", created),

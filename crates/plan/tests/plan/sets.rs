@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fivespot_api::scheduled_machine_set::MAX_REPLICAS;
 use fivespot_api::{ScheduledMachineSet, ScheduledMachineSetStatus, name, rules};
-use fivespot_plan::set::{MAX_ACTIONS, set_warning};
+use fivespot_plan::set::{MAX_ACTIONS, Refusal, set_warning, switches};
 use fivespot_plan::{SetAction, SetFacts, SetMachine, SetPlan, Unanswered, plan_set};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -98,7 +98,7 @@ impl World {
                 }
                 is_same
             }
-            SetAction::Update { index, patch } => {
+            SetAction::Update { index, patch, .. } => {
                 let asked = &patch["metadata"]["resourceVersion"];
                 let found = self.machines.get(index);
                 let is_same =
@@ -168,6 +168,7 @@ impl Operated {
             machines: &machines,
             taken: &self.taken,
             unanswered: &self.unanswered,
+            now: at("2026-03-06T12:00:00Z"),
         })
     }
 
@@ -203,16 +204,17 @@ impl Operated {
         self.world.machines.retain(|_, it| World::is_staying(it));
     }
 
-    fn ready(&mut self, done: usize) -> (String, String) {
+    fn ready(&mut self) -> (String, String) {
         let machines = self.read();
         let facts = SetFacts {
             set: &self.set,
             machines: &machines,
             taken: &self.taken,
             unanswered: &self.unanswered,
+            now: at("2026-03-06T12:00:00Z"),
         };
         let now = at("2026-03-06T12:00:00Z");
-        let status = plan_set(&facts).status_after(&facts, done, None, now);
+        let status = plan_set(&facts).status_after(&facts, &[], None, now);
         let ready = status.unwrap().conditions.remove(0);
         (ready.reason, ready.message)
     }
@@ -236,7 +238,7 @@ fn the_lowest_free_indexes_are_created_and_each_machine_is_owned_by_the_set() {
     assert_eq!(machine["spec"]["classRef"]["name"], "desks");
     let machine = serde_json::from_value(machine.clone()).unwrap();
     assert_eq!(rules::check(&machine), []);
-    let (reason, message) = desks.ready(0);
+    let (reason, message) = desks.ready();
     assert_eq!(reason, "Scaled");
     assert_eq!(
         message,
@@ -280,7 +282,7 @@ fn a_machine_that_is_being_deleted_keeps_its_index() {
     desks.scale(3);
     desks.settle();
     assert_eq!(desks.indexes(), [0, 3, 4]);
-    let (reason, message) = desks.ready(0);
+    let (reason, message) = desks.ready();
     assert_eq!(reason, "Scaled");
     assert_eq!(
         message,
@@ -353,7 +355,12 @@ fn a_machine_without_the_label_gets_it_before_others_are_created_or_deleted() {
     desks.scale(9);
     let plan = desks.plan();
     assert!(!plan.is_about_live_reads());
-    let [SetAction::Update { index: 1, patch }] = plan.actions.as_slice() else {
+    let [
+        SetAction::Update {
+            index: 1, patch, ..
+        },
+    ] = plan.actions.as_slice()
+    else {
         panic!("{plan:?}");
     };
     assert_eq!(patch["metadata"]["labels"][name::SET_LABEL], "desks");
@@ -366,7 +373,7 @@ fn nothing_is_done_about_an_invalid_set_and_one_that_is_being_deleted() {
     desks.scale(0);
     desks.set.spec.template.spec.schedule.hours_of_day = vec!["99".to_owned()];
     assert_eq!(desks.plan().actions, []);
-    let (reason, message) = desks.ready(0);
+    let (reason, message) = desks.ready();
     assert_eq!(reason, "InvalidSpec");
     assert!(
         message.starts_with("spec.template.spec.schedule.hoursOfDay[0]: "),
@@ -400,10 +407,109 @@ fn a_thousand_machines_are_created_in_bounded_steps() {
     desks.settle();
     desks.scale(1);
     assert_eq!(desks.plan().actions, []);
-    assert_eq!(desks.ready(0).0, "Scaling");
+    assert_eq!(desks.ready().0, "Scaling");
     desks.let_go();
     desks.settle();
     assert_eq!(desks.indexes(), [0]);
+}
+
+fn indexes_of_updates(plan: &SetPlan) -> Vec<u32> {
+    let all = plan.actions.iter();
+    let updated = all.filter_map(|it| match it {
+        SetAction::Update { index, .. } => Some(*index),
+        SetAction::Create { .. } | SetAction::Delete { .. } => None,
+    });
+    updated.collect()
+}
+
+/// A quota may refuse every creation, and the edit may be the kill switch.
+#[test]
+fn an_edit_comes_before_the_machines_that_are_missing_and_leaves_room_for_them() {
+    let mut desks = Operated::new(3);
+    desks.settle();
+    desks.scale(200);
+    desks.set.spec.template.spec.kill_switch = true;
+    let plan = desks.plan();
+    assert_eq!(indexes_of_updates(&plan), [0, 1, 2]);
+    assert!(matches!(plan.actions[0], SetAction::Update { .. }));
+    assert!(plan.repeats && !plan.has_more_updates);
+    let mut desks = Operated::new(200);
+    desks.settle();
+    desks.scale(300);
+    desks.set.spec.template.spec.kill_switch = true;
+    let plan = desks.plan();
+    assert!(plan.repeats && plan.has_more_updates);
+    assert_eq!(indexes_of_updates(&plan).len(), 40);
+    assert_eq!(plan.actions.len(), MAX_ACTIONS);
+    desks.settle();
+    assert_eq!(desks.indexes().len(), 300);
+}
+
+#[test]
+fn machines_that_refuse_an_edit_keep_it_from_no_other_machine() {
+    let mut desks = Operated::new(200);
+    desks.settle();
+    desks.set.spec.template.spec.priority = 7;
+    let mut attempts = BTreeMap::<u32, u32>::new();
+    for round in 0..12 {
+        // As if each wait were over when the next plan is made.
+        let mut plan = desks.plan();
+        assert!(plan.actions.len() == MAX_ACTIONS || round >= 4);
+        for action in std::mem::take(&mut plan.actions) {
+            let SetAction::Update { index, uid, .. } = &action else {
+                panic!("{action:?}");
+            };
+            if *index >= 120 {
+                assert!(desks.world.send(&action));
+                continue;
+            }
+            let attempts = attempts.entry(*index).or_default();
+            *attempts += 1;
+            let refusal = Refusal {
+                generation: Some(3),
+                attempts: *attempts,
+                retry_at: at("2026-03-06T12:00:00Z"),
+            };
+            desks.unanswered.refused.insert(uid.clone(), refusal);
+        }
+        let machines = desks.world.machines.iter();
+        let changed = machines.filter(|(_, it)| it["spec"]["priority"] == 7);
+        assert!(round < 3 || changed.count() == 80, "{round}");
+    }
+    // (600 - 80) attempts, for 120 machines in turn.
+    assert!(
+        attempts.values().all(|it| (4..=5).contains(it)),
+        "{attempts:?}"
+    );
+    for refusal in desks.unanswered.refused.values_mut() {
+        refusal.retry_at = at("2026-03-06T12:00:01Z");
+    }
+    assert_eq!(desks.plan().actions, []);
+}
+
+#[test]
+fn the_switches_that_stop_a_machine_are_what_is_sent_of_a_refused_edit() {
+    let metadata = json!({"resourceVersion": "7", "labels": {"team": "a"}});
+    for (spec, alone) in [
+        (json!({"priority": 90}), Value::Null),
+        (
+            json!({"killSwitch": false, "schedule": {"enabled": true}}),
+            Value::Null,
+        ),
+        (
+            json!({"killSwitch": true, "priority": 90}),
+            json!({"killSwitch": true}),
+        ),
+        (
+            json!({"schedule": {"enabled": false, "timezone": "UTC"}}),
+            json!({"schedule": {"enabled": false}}),
+        ),
+    ] {
+        let sent = switches(&json!({"metadata": metadata, "spec": spec}));
+        let expected = json!({"metadata": {"resourceVersion": "7"}, "spec": alone});
+        assert_eq!(sent, (!alone.is_null()).then_some(expected), "{spec}");
+    }
+    assert_eq!(switches(&json!({"metadata": metadata})), None);
 }
 
 /// A creation was sent, its response was lost, and it takes effect after the machines were read.

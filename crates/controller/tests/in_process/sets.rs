@@ -1,0 +1,121 @@
+//! Sets of which the server refuses something.
+
+#![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
+
+use serde_json::{Value, json};
+
+use crate::cluster::{RunningController, SCHEDULED, TestCluster};
+use crate::faults::refusal;
+
+const SETS: &str =
+    "/apis/5spot.finos.org/v1alpha1/namespaces/default/scheduledmachinesets";
+
+/// A running controller and the set `desks` with two machines, of a class that does not exist.
+async fn set_of_two() -> (TestCluster, RunningController) {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T12:00:00Z").await;
+    let set = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduledMachineSet",
+        "metadata": {"name": "desks", "namespace": "default"},
+        "spec": {"replicas": 2, "template": {"spec": {
+            "schedule": {"daysOfWeek": ["mon-fri"], "hoursOfDay": ["20-23"]},
+            "classRef": {"name": "desks"},
+        }}},
+    });
+    cluster.client.create(SETS, set).await.unwrap();
+    let controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T12:01:00Z").await;
+    assert_eq!(cluster.names(SCHEDULED).await, ["desks-0", "desks-1"]);
+    (cluster, controller)
+}
+
+async fn edit(cluster: &TestCluster, spec: Value) {
+    let patch = json!({"spec": spec});
+    cluster.merge(&format!("{SETS}/desks"), patch).await;
+    cluster.clock.wait_until_idle().await;
+}
+
+async fn spec_of(cluster: &TestCluster, name: &str) -> Value {
+    let found = cluster.get(&format!("{SCHEDULED}/{name}")).await.unwrap();
+    found["spec"].clone()
+}
+
+async fn ready(cluster: &TestCluster) -> (String, String) {
+    let set = cluster.get(&format!("{SETS}/desks")).await.unwrap();
+    let ready = TestCluster::condition(&set["status"], "Ready");
+    let text = |field: &str| ready[field].as_str().unwrap().to_owned();
+    (text("reason"), text("message"))
+}
+
+/// Sends an event of a machine of the set.
+async fn touch(cluster: &TestCluster, name: &str, value: &str) {
+    let labels = json!({"metadata": {"labels": {"touched": value}}});
+    cluster.merge(&format!("{SCHEDULED}/{name}"), labels).await;
+}
+
+#[tokio::test]
+async fn the_kill_switch_of_a_set_reaches_its_machines_although_no_machine_may_be_created()
+ {
+    let (cluster, _controller) = set_of_two().await;
+    let response = refusal(403, "exceeded quota");
+    cluster.inject_fault(usize::MAX, &format!("POST {SCHEDULED}"), (403, &response));
+    edit(&cluster, json!({"replicas": 100})).await;
+    let (_, message) = ready(&cluster).await;
+    assert_eq!(message, "2 of 100 ScheduledMachines exist: exceeded quota");
+    edit(
+        &cluster,
+        json!({"template": {"spec": {"killSwitch": true}}}),
+    )
+    .await;
+    cluster.advance_to("2026-03-06T12:02:00Z").await;
+    for name in ["desks-0", "desks-1"] {
+        assert_eq!(spec_of(&cluster, name).await["killSwitch"], true);
+    }
+    let (_, message) = ready(&cluster).await;
+    assert_eq!(message, "2 of 100 ScheduledMachines exist: exceeded quota");
+}
+
+#[tokio::test]
+async fn the_kill_switch_gets_through_where_the_server_refuses_another_field_of_the_edit()
+{
+    let (cluster, _controller) = set_of_two().await;
+    let response = refusal(422, "priority is too high");
+    let patch = format!("PATCH {SCHEDULED}/desks-0");
+    cluster.inject_fault(1, &patch, (422, &response));
+    edit(
+        &cluster,
+        json!({"template": {"spec": {"killSwitch": true, "priority": 90}}}),
+    )
+    .await;
+    let refused = spec_of(&cluster, "desks-0").await;
+    assert_eq!(refused["killSwitch"], true);
+    assert_ne!(refused["priority"], 90);
+    assert_eq!(spec_of(&cluster, "desks-1").await["priority"], 90);
+    // It is tried again, and reported until then.
+    let (reason, message) = ready(&cluster).await;
+    assert_eq!(reason, "WriteRejected");
+    assert!(message.ends_with("priority is too high"), "{message}");
+    cluster.advance_to("2026-03-06T12:02:00Z").await;
+    assert_eq!(spec_of(&cluster, "desks-0").await["priority"], 90);
+    assert_eq!(ready(&cluster).await.0, "Scaled");
+}
+
+#[tokio::test]
+async fn a_refused_edit_is_tried_again_after_its_backoff_and_not_at_each_event() {
+    let (cluster, _controller) = set_of_two().await;
+    let response = refusal(422, "priority is too high");
+    let patch = format!("PATCH {SCHEDULED}/desks-0");
+    // More than are sent, and a way to count them.
+    cluster.inject_fault(20, &patch, (422, &response));
+    edit(&cluster, json!({"template": {"spec": {"priority": 90}}})).await;
+    for second in 10..59 {
+        touch(&cluster, "desks-1", &second.to_string()).await;
+        cluster
+            .advance_to(&format!("2026-03-06T12:01:{second}Z"))
+            .await;
+    }
+    let left = cluster.faults_left(&patch);
+    assert!((12..17).contains(&left), "{left} of 20");
+    // An edit is tried at once.
+    edit(&cluster, json!({"template": {"spec": {"priority": 80}}})).await;
+    assert_eq!(cluster.faults_left(&patch), left - 1);
+}
