@@ -46,7 +46,7 @@ impl StartLimit {
     }
 
     /// Tries to start `key`. Either it may start, and that is counted; or it must try again at
-    /// the instant that is returned, which is in the future.
+    /// the instant that is returned, which is in the future, by a minute at most.
     ///
     /// Of the objects that wait, the one of the highest priority comes first; of equal priority,
     /// the one that has waited longest.
@@ -83,7 +83,9 @@ impl StartLimit {
                 .started
                 .get(later % limit)
                 .map_or(now, |(started_at, _)| *started_at);
-            after(after(frees_at, MINUTE), MINUTE.saturating_mul(minutes))
+            let turn = after(after(frees_at, MINUTE), MINUTE.saturating_mul(minutes));
+            // Those ahead may wait no longer then.
+            turn.min(after(now, MINUTE))
         };
         let waiting = Waiting {
             priority,
@@ -195,6 +197,22 @@ mod tests {
         assert_eq!(starts.try_start(&key("broken"), 255, later(1_000)), Ok(()));
         starts.cancel_start(&key("broken"));
         assert_eq!(starts.try_start(&key("sound"), 1, later(1_000)), Ok(()));
+    }
+
+    /// Those of another tenant, who has deleted them again.
+    #[test]
+    fn objects_that_wait_no_longer_delay_others_for_two_minutes_at_most() {
+        let mut starts = StartLimit::at_most(NonZeroU32::new(10));
+        for number in 0..1_000 {
+            let own = key(&format!("gone-{number}"));
+            assert!(starts.try_start(&own, 50, later(0)).is_err());
+        }
+        let mut now = later(5_000);
+        while let Err(retry_at) = starts.try_start(&key("worker"), 50, now) {
+            assert!(retry_at <= now + MINUTE, "{now} {retry_at}");
+            now = retry_at;
+        }
+        assert!(now <= later(125_000), "{now}");
     }
 
     #[test]
