@@ -15,7 +15,6 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::api::ApiResource;
 use kubemu_clock::Clock;
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::UnboundedSender;
 
 use fivespot_api::{Phase, Resolved, name};
@@ -24,6 +23,7 @@ use crate::class_rates::ClassRates;
 use crate::class_turns::ClassTurns;
 use crate::host_pool::HostPools;
 use crate::kind::{self, cache_name, scheduled_machine};
+use crate::large_creates::LargeCreates;
 use crate::object_state::{ObjectState, ReportedState};
 use crate::observe::discovery::Discovery;
 use crate::observe::name_conflict::NameConflicts;
@@ -90,8 +90,7 @@ pub(crate) struct Context {
     starts: Mutex<StartLimit>,
     pub(crate) discovery: Discovery,
     pub(crate) own_crd: OwnCrd,
-    /// Limits how many large objects are created at a time.
-    pub(crate) large_creates: Semaphore,
+    pub(crate) large_creates: LargeCreates,
     /// Live reads of objects that many ScheduledMachines have in common.
     pub(crate) shared: SharedReads<ReadResult>,
     pub(crate) scheduled_machines: Arc<KindInformer>,
@@ -193,7 +192,7 @@ impl Context {
             fence: Arc::new(fence),
             discovery: Discovery::new(api.clone()),
             own_crd: OwnCrd::default(),
-            large_creates: Semaphore::new(2),
+            large_creates: LargeCreates::default(),
             shared: SharedReads::default(),
             api,
             outage,

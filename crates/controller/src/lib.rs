@@ -43,6 +43,7 @@ mod host_pool;
 mod inspect;
 mod interrupt;
 mod kind;
+mod large_creates;
 mod listener;
 mod object_state;
 mod observe;

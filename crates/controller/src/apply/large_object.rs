@@ -1,11 +1,14 @@
 //! Provider objects with a spec so large that it was left out when they were planned.
 
+use std::sync::Arc;
+
 use fivespot_api::name;
 use fivespot_runtime::Key;
 use fivespot_runtime::http::{Address, ApiClient};
 use serde_json::{Map, Value};
 
 use crate::context::Context;
+use crate::interrupt::superseded;
 use crate::kind::{scheduled_machine, scheduled_machine_class};
 use crate::observe::projection::CachedKind;
 use crate::provider_specs;
@@ -26,14 +29,18 @@ impl LargeObject<'_> {
     /// memory at a time.
     ///
     /// # Errors
-    /// Also a conflict if the ScheduledMachine is not the one that was planned from any more.
+    /// Also a conflict if the ScheduledMachine is not the one that was planned from any more, or is
+    /// to be terminated before it is its turn.
     pub(crate) async fn create(
         &self,
-        context: &Context,
+        context: &Arc<Context>,
         key: &Key,
     ) -> kube::Result<Value> {
-        // The semaphore is never closed.
-        let _turn = context.large_creates.acquire().await.ok();
+        let _turn = tokio::select! {
+            biased;
+            turn = context.large_creates.turn(&key.namespace) => turn,
+            () = superseded(context, key) => return Err(changed()),
+        };
         let resource = scheduled_machine();
         let stored = Address {
             resource: &resource,

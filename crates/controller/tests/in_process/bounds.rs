@@ -25,6 +25,46 @@ async fn create_with(cluster: &TestCluster, name: &str, bootstrap: Value) {
     cluster.client.create(SCHEDULED, object).await.unwrap();
 }
 
+/// Large specs are sent few at a time.
+#[tokio::test]
+async fn creations_that_hang_delay_no_other_tenant_and_no_kill_switch() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T13:59:00Z").await;
+    cluster.create_namespace("team").await;
+    cluster.create_cluster_in("team").await;
+    let large = json!({"files": vec!["x".repeat(100); 300]});
+    for number in 0..8 {
+        create_with(&cluster, &format!("w{number}"), large.clone()).await;
+    }
+    let hangs = format!("POST {}", OWNED[0]);
+    cluster.delay_requests(&hangs, SignedDuration::from_secs(30));
+    let _controller = cluster.run(|client, clock| cluster.options(client, clock));
+    cluster.advance_to("2026-03-06T14:00:05Z").await;
+    let model = cluster.get(&format!("{SCHEDULED}/w0")).await.unwrap();
+    let object = json!({
+        "apiVersion": model["apiVersion"], "kind": model["kind"],
+        "metadata": {"name": "worker"}, "spec": model["spec"],
+    });
+    let team = SCHEDULED.replace("default", "team");
+    cluster.client.create(&team, object).await.unwrap();
+    cluster.advance_to("2026-03-06T14:00:06Z").await;
+    let of_team = OWNED[0].replace("default", "team");
+    assert_eq!(cluster.names(&of_team).await, ["worker"]);
+    for number in 0..8 {
+        let path = format!("{SCHEDULED}/w{number}");
+        cluster
+            .merge(&path, json!({"spec": {"killSwitch": true}}))
+            .await;
+    }
+    cluster.advance_to("2026-03-06T14:00:10Z").await;
+    let mut stopped = 0;
+    for number in 0..8 {
+        let status = cluster.status(&format!("w{number}")).await;
+        stopped += usize::from(status["phase"] == "Terminated");
+    }
+    // One has sent its request and waits for the response.
+    assert_eq!(stopped, 7);
+}
+
 #[tokio::test]
 async fn an_object_is_created_from_a_large_spec_unchanged() {
     let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
