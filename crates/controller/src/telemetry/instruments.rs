@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::failure;
+use crate::observe::projection::{CachedKind, KindInformer};
 use crate::telemetry::health::{Check, Health};
 use crate::telemetry::metrics::{Levels, Metrics};
 use fivespot_runtime::cache::Health as CacheHealth;
@@ -138,19 +139,9 @@ fn readiness(context: &Context) -> Health {
         if informer.projection.is_of_workload() {
             continue;
         }
-        let is_own = informer.name == context.scheduled_machines.name;
-        let problem = match (context.cache_health(&informer), informer.failure()) {
-            (CacheHealth::Loading, _) => Some("has not been listed yet".to_owned()),
-            (CacheHealth::Synced, None) => None,
-            (CacheHealth::Failing(why), _) | (CacheHealth::Synced, Some(why)) => {
-                let why = failure::of_watch(&why);
-                if let Unknown::Failed { message } = &why {
-                    unreachable = Some(message.clone());
-                }
-                problem(why, is_own)
-            }
-        };
-        checks.push(Check::new(format!("cache {}", informer.name), problem));
+        let (check, silence) = cache(context, &informer);
+        checks.push(check);
+        unreachable = silence.or(unreachable);
     }
     let outdated = context.own_crd.problem();
     let outdated = outdated.map(|problem| {
@@ -162,14 +153,36 @@ fn readiness(context: &Context) -> Health {
     Health { checks }
 }
 
-/// A kind that is not served or not permitted is a condition of the objects that name it.
-fn problem(why: Unknown, is_own: bool) -> Option<String> {
-    match why {
-        Unknown::NotRequested => None,
-        Unknown::Failed { message } => Some(message),
-        Unknown::NotServed { message } | Unknown::Forbidden { message } => {
-            is_own.then_some(message)
+/// The check of a cache, and why the server counts as unreachable.
+fn cache(context: &Context, informer: &KindInformer) -> (Check, Option<String>) {
+    let check = |problem| Check::new(format!("cache {}", informer.name), problem);
+    let why = match (context.cache_health(informer), informer.failure()) {
+        (CacheHealth::Loading, _) => {
+            return (check(Some("has not been listed yet".to_owned())), None);
         }
+        (CacheHealth::Synced, None) => return (check(None), None),
+        (CacheHealth::Failing(why), _) | (CacheHealth::Synced, Some(why)) => why,
+    };
+    let is_own = informer.name == context.scheduled_machines.name;
+    match (failure::of_watch(&why), &informer.projection) {
+        (Unknown::NotRequested, _) => (check(None), None),
+        // A kind that is not served or not permitted is a condition of the objects that name it; so
+        // is one whose webhook does not convert its versions.
+        (Unknown::NotServed { message } | Unknown::Forbidden { message }, _) => {
+            (check(is_own.then_some(message)), None)
+        }
+        (
+            Unknown::Failed { message },
+            CachedKind::Provider
+            | CachedKind::ProvidedSchedule(_)
+            | CachedKind::CapacityTarget,
+        ) if why.code.is_some() => (check(None).note(message), None),
+        (Unknown::Failed { message }, CachedKind::Cluster | CachedKind::Machine)
+            if why.code.is_some() =>
+        {
+            (check(Some(message)), None)
+        }
+        (Unknown::Failed { message }, _) => (check(Some(message.clone())), Some(message)),
     }
 }
 

@@ -1,8 +1,8 @@
 //! The controller with slow, wrong and missing responses.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
-use fivespot_controller::{Key, inspect};
+use fivespot_controller::{Detail, Key, inspect};
 use fivespot_plan::Access;
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -275,4 +275,38 @@ async fn an_inspection_has_the_node_of_a_cluster_that_connects_meanwhile() {
     let workload = found.unwrap().observed.workload;
     assert_eq!(workload.access, Access::Connected);
     assert!(workload.node.known().unwrap().is_some());
+}
+
+/// A conversion webhook of one kind is down: a condition of the machines that name it.
+#[tokio::test]
+async fn a_kind_of_a_provider_that_cannot_be_listed_makes_no_replica_unready() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let response = refusal(500, "conversion webhook failed");
+    let list = "/apis/infrastructure.cluster.x-k8s.io/v1beta1/remotemachines";
+    cluster.inject_fault(usize::MAX, &format!("GET {list}"), (500, &response));
+    cluster.create_scheduled_machine("worker").await;
+    let instruments = Mutex::new(None);
+    let _controller = cluster.run(|client, clock| {
+        let options = cluster.options(client, clock);
+        *instruments.lock().unwrap() = Some(options.instruments.clone());
+        options
+    });
+    cluster.advance_to("2026-03-06T15:01:00Z").await;
+    let instruments = instruments.into_inner().unwrap().unwrap();
+    let ready = instruments.on_health_port("/readyz", Detail::Verbose);
+    assert_eq!(ready.code, 200, "{}", ready.body);
+    let noted = "ok: conversion webhook failed";
+    assert!(ready.body.contains(noted), "{}", ready.body);
+    let status = instruments.on_health_port("/health/status", Detail::Brief);
+    assert!(
+        status.body.contains(r#""k8s_connected":true"#),
+        "{}",
+        status.body
+    );
+    // Without a response, it is the server that does not respond.
+    cluster.set_silent(true);
+    cluster.create_scheduled_machine("other").await;
+    cluster.advance_to("2026-03-06T15:10:00Z").await;
+    let ready = instruments.on_health_port("/readyz", Detail::Verbose);
+    assert_eq!(ready.code, 503, "{}", ready.body);
 }
