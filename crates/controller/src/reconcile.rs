@@ -195,6 +195,7 @@ async fn prepare(
             Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
         }
         Observation::Unreadable { value, message } => {
+            context.leave_hosts(key);
             context.leave_class(key);
             tracing::warn!(error = message, "ScheduledMachine could not be parsed");
             Preparation::End(report::unreadable(context, key, &value, &message).await)

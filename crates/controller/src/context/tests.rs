@@ -338,3 +338,34 @@ async fn a_host_that_no_status_names_any_more_enqueues_who_waits_for_it() {
     assert_eq!(enqueued(), ["first", "second"]);
     assert_eq!(seek(), Turn::Offered("desk-1".to_owned()));
 }
+
+/// Its host would be left to it for ever.
+#[tokio::test]
+async fn a_scheduled_machine_that_cannot_be_parsed_leaves_its_host_to_others() {
+    let context = context();
+    let [own, other] = ["worker", "other"].map(|name| Key::new("default", name));
+    let meta = json!({"name": "worker", "namespace": "default", "uid": "a"});
+    let object = json!({"metadata": meta, "spec": "cannot be parsed"});
+    fill_own_caches(&context, &own, object);
+    let desk = ("desk-1".to_owned(), serde_json::Map::new());
+    let hosts: Arc<HostPool> = Arc::new([desk].into_iter().collect());
+    let seek = |key: &Key| {
+        let wish = Wish {
+            class: "desks".to_owned(),
+            hosts: hosts.clone(),
+            named: None,
+            priority: 50,
+        };
+        let now = context.queue.now();
+        context.host_pools.seek(key, wish, now, |_| false)
+    };
+    let offered = || Turn::Offered("desk-1".to_owned());
+    assert_eq!(seek(&own), offered());
+    assert_eq!(seek(&other), Turn::Wait(None));
+    context.queue.enqueue(&own);
+    let (own, busy) = context.queue.next().await;
+    // The server never responds: that its status is written does not end.
+    let reconciled = crate::reconcile::reconcile(context.clone(), own, busy, 1);
+    assert_eq!(reconciled.now_or_never(), None);
+    assert_eq!(seek(&other), offered());
+}
