@@ -10,7 +10,9 @@ use super::*;
 use crate::host_pool::{Turn, Wish};
 use crate::kind::{cluster_api, spot_schedule};
 use crate::observe::live_reads::LiveReads;
+use crate::observe::name_conflict::NameConflict;
 use crate::observe::projection::{Target, spot_schedule_term};
+use crate::observe::taken_name::watch_names;
 use crate::observe::{Incomplete, Observation, observe};
 use crate::{scheduled_capacity, spot_schedule};
 
@@ -368,4 +370,22 @@ async fn a_scheduled_machine_that_cannot_be_parsed_leaves_its_host_to_others() {
     let reconciled = crate::reconcile::reconcile(context.clone(), own, busy, 1);
     assert_eq!(reconciled.now_or_never(), None);
     assert_eq!(seek(&other), offered());
+}
+
+/// A tenant who takes names away from herself takes none of the watches of others.
+#[tokio::test]
+async fn a_namespace_with_many_taken_names_leaves_watches_to_others() {
+    let context = context();
+    let conflict = |number: u32| NameConflict {
+        resource: cluster_api(Contract::V1Beta2, "Machine"),
+        name: number.to_string(),
+    };
+    let mut watched = 0;
+    for number in 0..100 {
+        let key = Key::new("many", format!("worker-{number}"));
+        watched += u32::from(watch_names(&context, &key, &[conflict(number)]));
+    }
+    assert!(watched >= 10, "{watched}");
+    let key = Key::new("few", "worker");
+    assert!(watch_names(&context, &key, &[conflict(0)]));
 }

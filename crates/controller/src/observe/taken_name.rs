@@ -16,6 +16,9 @@ use crate::observe::watch::retry;
 /// For further names the ScheduledMachine is requeued periodically.
 const MAX_WATCHED_NAMES: usize = 100;
 
+/// How many of them one namespace has at most.
+const MAX_OF_NAMESPACE: usize = 20;
+
 /// Ensures that `key` is enqueued when one of these names, which other objects have, is free.
 /// `names` are all such names of `key`. Returns whether it will be.
 pub(crate) fn watch_names(
@@ -32,8 +35,12 @@ pub(crate) fn watch_names(
         return true;
     }
     all.remove(key);
-    let others: usize = all.values().map(|watched| watched.names.len()).sum();
-    if others + names.len() > MAX_WATCHED_NAMES {
+    let count = |is: &dyn Fn(&Key) -> bool| {
+        let watched = all.iter().filter(|(other, _)| is(other));
+        names.len() + watched.map(|(_, of)| of.names.len()).sum::<usize>()
+    };
+    let of_namespace = count(&|other| other.namespace == key.namespace);
+    if count(&|_| true) > MAX_WATCHED_NAMES || of_namespace > MAX_OF_NAMESPACE {
         return false;
     }
     let watches = names.iter().map(|conflict| {
