@@ -389,3 +389,19 @@ async fn a_namespace_with_many_taken_names_leaves_watches_to_others() {
     let key = Key::new("few", "worker");
     assert!(watch_names(&context, &key, &[conflict(0)]));
 }
+
+#[tokio::test]
+async fn the_depth_of_the_queues_counts_what_is_due_of_every_kind() {
+    let context = context();
+    let key = Key::new("default", "a");
+    context.queue.enqueue(&key);
+    context.overrides.kind.enqueue([key.clone()]);
+    context.capacities.enqueue([key.clone()]);
+    context.sets.kind.enqueue([key.clone()]);
+    for of_kind in &context.spot_schedules {
+        of_kind.kind.enqueue([key.clone()]);
+    }
+    context.options.instruments.attach(&context);
+    let metrics = context.options.instruments.metrics();
+    assert!(metrics.contains("fivespot_queue_depth 6\n"), "{metrics}");
+}

@@ -251,19 +251,21 @@ fn levels(context: &Context) -> Levels {
     };
     let is_acting = context.fence.is_in_force();
     let controllers = context.options.controllers;
-    let due = [
-        &context.queue,
-        &context.overrides.kind.queue,
-        &context.capacities.queue,
+    let others = [
+        &context.overrides.kind,
+        &context.capacities,
+        &context.sets.kind,
     ];
+    let schedules = context.spot_schedules.iter().map(|of| &of.kind);
+    let others = others.into_iter().chain(schedules).map(|of| &of.queue);
+    let due: usize = others.chain([&context.queue]).map(WorkQueue::due).sum();
     Levels {
         now: Some(now),
         phases: phases.into_iter().collect(),
         unready,
         oldest_pending,
         by_namespace_and_phase,
-        due: u64::try_from(due.map(WorkQueue::due).iter().sum::<usize>())
-            .unwrap_or(u64::MAX),
+        due: u64::try_from(due).unwrap_or(u64::MAX),
         acts_on_machines: controllers.machines && is_acting,
         acts_on_capacities: controllers.capacity && is_acting,
         shards: u64::from(shards),

@@ -148,7 +148,7 @@ pub const METRICS: &[Row] = &[
         "fivespot_queue_depth",
         "gauge",
         &[],
-        "ScheduledMachines, overrides and ScheduledCapacities in the work queues that are due",
+        "Objects in the work queues that are due: of all kinds that the operator reconciles",
     ),
     row(
         "fivespot_is_leader",
