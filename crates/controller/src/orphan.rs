@@ -6,63 +6,40 @@
 
 pub(crate) mod reported;
 
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use fivespot_plan::{Event, EventType};
 
-use fivespot_api::name;
-use serde_json::{Value, json};
-
+use crate::Key;
 use crate::context::Context;
-use crate::{Key, report};
+use crate::report::{Regarding, create_event};
 
-/// Reports, once each, Machines whose ScheduledMachine is gone. `key` is the ScheduledMachine
-/// whose deletion was noticed. Best effort: a lost event is not sent again.
+const NOTE: &str = "the ScheduledMachine of this Machine no longer exists: no schedule, kill switch \
+     or reclaim applies to it; delete the Machine, or create the ScheduledMachine again";
+
+/// Reports, once, the Machine of a ScheduledMachine that is gone, which has its name. Best effort: a
+/// lost event is not sent again.
 pub(crate) async fn warn(context: &Context, key: &Key) {
-    for machine in context.reported_orphans.unreported(context.orphans()) {
-        let namespace = text(&machine, "/metadata/namespace");
-        let machine_name = text(&machine, "/metadata/name");
-        tracing::warn!(
-            namespace,
-            machine = machine_name,
-            "the ScheduledMachine of a Machine no longer exists"
-        );
-        let event = body(context, &machine);
-        report::create_event(context, &context.fence, key, &event).await;
-    }
-}
-
-fn body(context: &Context, machine: &Value) -> Value {
-    let (now, uid) = (context.clock.now(), text(machine, "/metadata/uid"));
-    let mut hasher = DefaultHasher::new();
-    uid.hash(&mut hasher);
-    // Events are shown in the order of their names.
-    let prefix = format!("{:016x}.{:016x}", now.as_nanosecond(), hasher.finish());
-    let (namespace, own) = (
-        text(machine, "/metadata/namespace"),
-        text(machine, "/metadata/name"),
+    let machine = context.orphan_of(key);
+    let uid = machine
+        .as_ref()
+        .and_then(|it| it["metadata"]["uid"].as_str());
+    let is_new = context.reported_orphans.is_new(key, uid);
+    let Some((machine, uid)) = machine.as_ref().zip(uid).filter(|_| is_new) else {
+        return;
+    };
+    tracing::warn!(
+        namespace = key.namespace,
+        machine = key.name,
+        "the ScheduledMachine of a Machine no longer exists"
     );
-    json!({
-        "apiVersion": "events.k8s.io/v1",
-        "kind": "Event",
-        "metadata": {"name": format!("{prefix}.{own}"), "namespace": namespace},
-        "eventTime": format!("{now:.6}"),
-        "reportingController": name::FIELD_MANAGER,
-        "reportingInstance": context.options.identity,
-        "type": "Warning",
-        "reason": "OrphanedMachine",
-        "action": "None",
-        "note": "the ScheduledMachine of this Machine no longer exists: no schedule, kill switch \
-                 or reclaim applies to it; delete the Machine, or create the ScheduledMachine again",
-        "regarding": {
-            "apiVersion": machine["apiVersion"],
-            "kind": "Machine",
-            "namespace": namespace,
-            "name": own,
-            "uid": uid,
-        },
-    })
-}
-
-fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default()
+    let kind = "Machine";
+    let event = Event {
+        kind: EventType::Warning,
+        reason: "OrphanedMachine".to_owned(),
+        action: "None".to_owned(),
+        note: NOTE.to_owned(),
+    };
+    let regarding = Regarding { kind, key, uid };
+    let mut event = regarding.event(context, &event, context.clock.now(), 0);
+    event["regarding"]["apiVersion"] = machine["apiVersion"].clone();
+    create_event(context, &context.fence, key, &event).await;
 }

@@ -10,10 +10,10 @@ use kube::api::ApiResource;
 use serde_json::Value;
 
 use super::{Context, Tables};
-use crate::Namespaces;
 use crate::kind::{self, cache_name};
-use crate::observe::projection::{CachedKind, KindInformer, Target};
+use crate::observe::projection::{CachedKind, KindInformer, Object, Target};
 use crate::observe::provided::MAX_KINDS;
+use crate::{Key, Namespaces};
 
 impl Context {
     /// All caches.
@@ -187,21 +187,35 @@ impl Context {
     }
 
     /// The Machines without a ScheduledMachine that are not being deleted.
-    pub(crate) fn orphans(&self) -> Vec<Value> {
+    pub(crate) fn orphans(&self) -> usize {
+        let machines = self.machine_caches().into_iter();
+        let machines = machines.flat_map(|informer| informer.store.all());
+        let left = machines.filter(|(_, object)| self.is_left(object));
+        left.count()
+    }
+
+    /// The Machine of the ScheduledMachine of that name, if it is one of these.
+    pub(crate) fn orphan_of(&self, key: &Key) -> Option<Value> {
+        let caches = self.machine_caches().into_iter();
+        let mut machines = caches.filter_map(|informer| informer.store.get(key));
+        let left = machines.find(|object| self.is_left(object))?;
+        Some(left.value())
+    }
+
+    fn machine_caches(&self) -> Vec<Arc<KindInformer>> {
+        let mut caches = self.caches();
+        caches.retain(|informer| informer.projection == CachedKind::Machine);
+        caches
+    }
+
+    fn is_left(&self, machine: &Object) -> bool {
         let owners = &self.scheduled_machines.store;
-        let is_left = |owner: &Target| match owner {
+        let is_gone = |owner: &Target| match owner {
             Target::One(owner) => owners.get(owner).is_none(),
             _ => false,
         };
-        let caches = self.caches().into_iter();
-        let machines =
-            caches.filter(|informer| informer.projection == CachedKind::Machine);
-        machines
-            .flat_map(|informer| informer.store.all())
-            .filter(|(_, object)| object.targets.iter().any(is_left))
-            .map(|(_, object)| object.value())
-            .filter(|it| it.pointer("/metadata/deletionTimestamp").is_none())
-            .collect()
+        machine.targets.iter().any(is_gone)
+            && machine.value()["metadata"]["deletionTimestamp"].is_null()
     }
 
     /// The cache of overrides. The first call of each of these starts a watch.

@@ -1,28 +1,41 @@
 //! Which Machines without a ScheduledMachine have been reported.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use serde_json::Value;
+use crate::Key;
 
 /// The uids of the Machines that have been reported.
 #[derive(Debug, Default)]
-pub(crate) struct ReportedOrphans(Mutex<BTreeSet<String>>);
+pub(crate) struct ReportedOrphans(Mutex<BTreeMap<Key, String>>);
 
 impl ReportedOrphans {
-    /// Returns those of `all` that have not been reported, and records `all` as reported. Other
-    /// Machines are forgotten.
-    pub(super) fn unreported(&self, all: Vec<Value>) -> Vec<Value> {
+    /// Records that the Machine of a ScheduledMachine that is gone has that uid, or that it has none.
+    /// Returns whether that is new.
+    pub(super) fn is_new(&self, key: &Key, uid: Option<&str>) -> bool {
         let mut reported = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let uid = |it: &Value| {
-            it["metadata"]["uid"]
-                .as_str()
-                .unwrap_or_default()
-                .to_owned()
+        let before = match uid {
+            Some(uid) => reported.insert(key.clone(), uid.to_owned()),
+            None => reported.remove(key),
         };
-        let now = all.iter().map(uid).collect();
-        let before = std::mem::replace(&mut *reported, now);
-        let is_new = |it: &Value| !before.contains(&uid(it));
-        all.into_iter().filter(is_new).collect()
+        before.as_deref() != uid
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_reported_once_and_another_of_its_name_again() {
+        let reported = ReportedOrphans::default();
+        let is_new = |name, uid| reported.is_new(&Key::new("default", name), uid);
+        assert!(is_new("worker", Some("a")));
+        assert!(!is_new("worker", Some("a")));
+        assert!(is_new("other", Some("c")));
+        assert!(is_new("worker", Some("b")));
+        assert!(is_new("worker", None));
+        assert!(is_new("worker", Some("b")));
+        assert!(!is_new("other", Some("c")));
     }
 }

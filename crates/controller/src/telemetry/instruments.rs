@@ -269,6 +269,6 @@ fn levels(context: &Context) -> Levels {
         acts_on_machines: controllers.machines && is_acting,
         acts_on_capacities: controllers.capacity && is_acting,
         shards: u64::from(shards),
-        orphans: u64::try_from(context.orphans().len()).unwrap_or(u64::MAX),
+        orphans: u64::try_from(context.orphans()).unwrap_or(u64::MAX),
     }
 }
