@@ -427,11 +427,7 @@ impl Written<'_> {
     /// # Errors
     /// The response exceeds the limits for a workload cluster. The object is then read again.
     fn record(self, context: &Context, key: &Key, reads: &LiveReads) -> kube::Result<()> {
-        let Self {
-            request,
-            cache,
-            response,
-        } = self;
+        let (request, response) = (self.request, self.response);
         let Target { namespace, object } = &request.target;
         let namespace = namespace.as_deref();
         // The server may have chosen the name.
@@ -444,14 +440,14 @@ impl Written<'_> {
         };
         let is_stored = matches!(request.call, Call::Create(_) | Call::Patch(_));
         let is_kept = is_stored && share.is_ok();
-        reads.record_write(&cache, &object, is_kept.then_some(response));
+        reads.record_write(&self.cache, &object, is_kept.then_some(response));
         reads.hold(share?);
         // A list that begins from here on shows the write; one that began before the response may
         // not.
-        let lists_begun = lists_begun(context, &cache, namespace);
+        let lists_begun = lists_begun(context, &self.cache, namespace);
         let expectation = expectation(&request.call, response, lists_begun);
         context.state(key, |state| {
-            state.expectations.expect(cache, object, expectation);
+            state.expectations.expect(self.cache, object, expectation);
         });
         Ok(())
     }

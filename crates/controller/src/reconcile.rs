@@ -260,12 +260,7 @@ struct Attempt<'a> {
 
 impl Attempt<'_> {
     async fn run(&mut self) -> Flow {
-        let Self {
-            context,
-            key,
-            snapshot,
-            ..
-        } = *self;
+        let (context, key, snapshot) = (self.context, self.key, self.snapshot);
         let mut plan = plan_in_turn(context, key, snapshot);
         record_phase(context, key, snapshot, &plan);
         if plan.confirm {
@@ -302,13 +297,8 @@ impl Attempt<'_> {
 
     /// Sends the actions and writes the status. `None` if the attempt continues.
     async fn write(&mut self, plan: &Plan) -> Option<Flow> {
-        let Self {
-            context,
-            key,
-            snapshot,
-            reads,
-            ..
-        } = *self;
+        let (context, key) = (self.context, self.key);
+        let (snapshot, reads) = (self.snapshot, self.reads);
         let version = match apply(context, key, Reading { snapshot, reads }, plan).await {
             ApplyOutcome::All { version } => version,
             ApplyOutcome::Conflict => return Some(Flow::ReadAgain),
@@ -343,13 +333,8 @@ impl Attempt<'_> {
 
     /// Writes the status. `None` if the attempt continues.
     async fn write_status(&self, plan: &Plan, change: StatusChange<'_>) -> Option<Flow> {
-        let Self {
-            context,
-            key,
-            snapshot,
-            reads,
-            ..
-        } = *self;
+        let (context, key) = (self.context, self.key);
+        let (snapshot, reads) = (self.snapshot, self.reads);
         match report::status(context, key, Reading { snapshot, reads }, change).await {
             StatusWrite::Written => {
                 let now = snapshot.now;

@@ -270,23 +270,6 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
 /// remain.
 const RELEASED: &str = "FinalizerCleanupTimedOut";
 
-impl Unpublished {
-    fn body(&self, context: &Context, key: &Key) -> Value {
-        let Self {
-            at,
-            uid,
-            place,
-            event,
-        } = self;
-        let regarding = Regarding {
-            kind: name::KIND,
-            key,
-            uid,
-        };
-        regarding.event(context, event, *at, *place)
-    }
-}
-
 /// The object that an Event is about.
 pub(crate) struct Regarding<'a> {
     pub(crate) kind: &'a str,
@@ -307,12 +290,7 @@ impl Regarding<'_> {
         place: i128,
     ) -> Value {
         let Self { kind, key, uid } = self;
-        let Event {
-            reason,
-            action,
-            note,
-            ..
-        } = event;
+        let (reason, action, note) = (&event.reason, &event.action, &event.note);
         let mut hasher = DefaultHasher::new();
         (uid, reason, action, note).hash(&mut hasher);
         let time = at.as_nanosecond() + place;
@@ -356,7 +334,12 @@ pub(crate) async fn publish(
         }
         let observe = &context.options.listener;
         observe.event(unpublished.at, key, &event.reason, &event.note);
-        let body = unpublished.body(context, key);
+        let regarding = Regarding {
+            kind: name::KIND,
+            key,
+            uid: &unpublished.uid,
+        };
+        let body = regarding.event(context, event, unpublished.at, unpublished.place);
         create_event(context, fence, key, &body).await;
     }
 }
