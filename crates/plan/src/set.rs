@@ -350,8 +350,10 @@ pub fn switches(patch: &Value) -> Option<Value> {
     let mut alone = json!({"metadata": {
         "resourceVersion": patch["metadata"]["resourceVersion"],
     }});
-    if spec["killSwitch"] == true {
-        alone["spec"]["killSwitch"] = true.into();
+    for (switch, stops) in [("killSwitch", true), ("enabled", false)] {
+        if spec[switch] == stops {
+            alone["spec"][switch] = stops.into();
+        }
     }
     if spec["schedule"]["enabled"] == false {
         alone["spec"]["schedule"]["enabled"] = false.into();

@@ -501,6 +501,10 @@ fn the_switches_that_stop_a_machine_are_what_is_sent_of_a_refused_edit() {
             json!({"killSwitch": true}),
         ),
         (
+            json!({"enabled": false, "priority": 90}),
+            json!({"enabled": false}),
+        ),
+        (
             json!({"schedule": {"enabled": false, "timezone": "UTC"}}),
             json!({"schedule": {"enabled": false}}),
         ),
