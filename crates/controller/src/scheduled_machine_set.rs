@@ -9,14 +9,14 @@ pub(crate) mod sets;
 use std::sync::Arc;
 
 use fivespot_api::ScheduledMachineSet;
-use fivespot_plan::set::{Refusal, SetFailure, set_events, set_warning, switches};
-use fivespot_plan::{Cause, Event, SetAction, SetPlan, Side, plan_set};
+use fivespot_plan::set::{SetFailure, set_events, set_warning};
+use fivespot_plan::{Cause, Event, SetAction, SetPlan, Side, Unanswered, plan_set};
 use fivespot_runtime::Key;
 use fivespot_runtime::http::Address;
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::{Busy, after};
+use kubemu_clock::Busy;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -125,8 +125,9 @@ impl Reconcile<'_> {
         sent.failure = sent.failure.or(refused);
         let written = self.report(&observed, &plan, &sent, now).await;
         let is_failed = is_stopped || written == OwnWrite::Failed;
+        let is_refused = sent.failure.as_ref().is_none_or(SetFailure::is_refusal);
         let repeats = if is_failed {
-            plan.has_more_updates
+            plan.has_more_updates && is_refused
         } else {
             plan.repeats
         };
@@ -140,8 +141,8 @@ impl Reconcile<'_> {
         }
     }
 
-    /// Sends the actions in order. One that is refused ends it, except that a machine that cannot
-    /// be changed keeps no other one from being.
+    /// Sends the actions in order. One that fails ends it, except that a machine that refuses its
+    /// change keeps no other one from being changed.
     async fn send_all<'p>(
         &self,
         plan: &'p SetPlan,
@@ -149,44 +150,52 @@ impl Reconcile<'_> {
     ) -> Result<Sent<'p>, Fenced> {
         let mut sent = Sent::default();
         for action in &plan.actions {
-            let failed = self.send(action).await?.err();
-            let failed = failed.map(|error| self.failure(action, &error));
-            if failed.is_none() {
-                sent.done.push(action);
-            }
-            sent.is_outdated |= failed == Some(None);
-            match (action, failed) {
-                (SetAction::Update { uid, .. }, failed) => {
-                    self.updated(uid, generation, failed.flatten());
+            let updated = match action {
+                SetAction::Update { uid, .. } => Some(uid),
+                SetAction::Create { .. } | SetAction::Delete { .. } => None,
+            };
+            let response = self.send(action).await?;
+            match (
+                response.map_err(|error| self.failure(action, &error)),
+                updated,
+            ) {
+                (Ok(_), _) => {
+                    sent.done.push(action);
+                    if let Some(uid) = updated {
+                        let now = self.0.of_kind.queue.now();
+                        self.unanswered(|it| it.accepted(uid, now));
+                    }
                 }
-                (_, Some(failure)) => {
-                    sent.failure = failure;
+                (Err(None), Some(_)) => sent.is_outdated = true,
+                (Err(None), None) => {
+                    sent.is_outdated = true;
                     break;
                 }
-                (_, None) => {}
+                (Err(Some(failure)), Some(uid)) => {
+                    self.update_failed(uid, generation, failure.clone());
+                    if !failure.is_refusal() {
+                        sent.failure = Some(failure);
+                        break;
+                    }
+                }
+                (Err(Some(failure)), None) => {
+                    sent.failure = Some(failure);
+                    break;
+                }
             }
         }
         Ok(sent)
     }
 
-    /// A machine has the template of that generation, or has refused it: then it is left alone for a
-    /// while.
-    fn updated(&self, uid: &str, generation: Option<i64>, refusal: Option<SetFailure>) {
+    fn unanswered(&self, with: impl FnOnce(&mut Unanswered)) {
+        self.0.context.sets.unanswered(self.0.key, with);
+    }
+
+    fn update_failed(&self, uid: &str, generation: Option<i64>, failure: SetFailure) {
         let OwnObject { context, key, .. } = self.0;
         let now = self.0.of_kind.queue.now();
-        context.sets.unanswered(key, |it| {
-            let before = it.refused.remove(uid);
-            if refusal.is_some() {
-                let attempts = before.map_or(0, |of| of.attempts).saturating_add(1);
-                let refused = Refusal {
-                    generation,
-                    attempts,
-                    retry_at: after(now, context.backoff.wait(&(key, uid), attempts)),
-                };
-                it.refused.insert(uid.to_owned(), refused);
-                it.why_refused = refusal;
-            }
-        });
+        let wait = |attempts| context.backoff.wait(&(key, uid), attempts);
+        self.unanswered(|it| it.failed(uid, generation, failure, wait, now));
     }
 
     /// Logs why an action failed; `None` if the machine is another one than that which was read.
@@ -227,15 +236,20 @@ impl Reconcile<'_> {
                 }
                 Ok(sent)
             }
-            SetAction::Update { index, patch, .. } => {
+            SetAction::Update {
+                index,
+                patch,
+                alone,
+                ..
+            } => {
                 let name = named(index);
                 let sent = self.0.send(api.patch(&at(&name), None, patch)).await?;
                 let is_refused = |of: &kube::Error| failure::cause(of) == Cause::Rejected;
                 if sent.as_ref().is_err_and(is_refused)
-                    && let Some(alone) = switches(patch)
+                    && let Some(alone) = alone
                 {
                     // What is refused of the rest is reported.
-                    let _ = self.0.send(api.patch(&at(&name), None, &alone)).await?;
+                    let _ = self.0.send(api.patch(&at(&name), None, alone)).await?;
                 }
                 Ok(sent)
             }

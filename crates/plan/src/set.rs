@@ -13,9 +13,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use fivespot_api::rules::{self, Violation};
 use fivespot_api::scheduled_machine_set::{INDEXES, MAX_REPLICAS};
 use fivespot_api::{ScheduledMachineSet, name};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::act::memory::after;
 use crate::merge_patch::difference;
 
 pub use report::{SetFailure, events as set_events, warning as set_warning};
@@ -26,6 +27,9 @@ pub const MAX_ACTIONS: usize = 50;
 
 /// How many of these are left to creations and deletions where more machines are to be changed.
 const MIN_SCALED: usize = 10;
+
+/// How many machines that refuse the template are tried again as often as one alone.
+const WAITING: usize = 10;
 
 /// What was observed of a set.
 #[derive(Clone, Copy, Debug)]
@@ -50,13 +54,14 @@ pub struct Unanswered {
     pub creations: BTreeSet<u32>,
     /// The uids of machines that were to be deleted.
     pub deletions: BTreeSet<String>,
-    /// The machines, by uid, that refuse the template.
+    /// The machines, by uid, that could not be given the template.
     pub refused: BTreeMap<String, Refusal>,
-    /// Why the last of them did.
-    pub why_refused: Option<SetFailure>,
+    /// Which of them is reported, and why it refuses the template: the same one as long as it does,
+    /// because the server names the object in its message.
+    pub why_refused: Option<(String, SetFailure)>,
 }
 
-/// A change that the server has refused.
+/// A change that has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The generation of the set.
@@ -73,7 +78,51 @@ impl Unanswered {
     pub fn refusal(&self, now: Timestamp) -> Option<(SetFailure, Timestamp)> {
         let retries = self.refused.values().map(|of| of.retry_at);
         let next = retries.filter(|at| *at > now).min()?;
-        Some((self.why_refused.clone()?, next))
+        let (_, why) = self.why_refused.clone()?;
+        Some((why, next))
+    }
+
+    /// A machine has accepted the template. The others are tried again: what they refused may be
+    /// allowed by now.
+    pub fn accepted(&mut self, uid: &str, now: Timestamp) {
+        if self.refused.remove(uid).is_some() {
+            for of in self.refused.values_mut() {
+                of.retry_at = of.retry_at.min(now);
+            }
+        }
+    }
+
+    /// A machine could not be given the template of that generation. `wait` is the backoff after so
+    /// many attempts. That which is reported waits as long; the others wait longer the more they are,
+    /// so that together they cost as much as [`WAITING`] do. Without an answer of the server nothing
+    /// waits, but others come first then.
+    pub fn failed(
+        &mut self,
+        uid: &str,
+        generation: Option<i64>,
+        failure: SetFailure,
+        wait: impl FnOnce(u32) -> SignedDuration,
+        now: Timestamp,
+    ) {
+        let before = self.refused.get(uid).map_or(0, |of| of.attempts);
+        let attempts = before.saturating_add(1);
+        let mut retry_at = now;
+        if failure.is_refusal() {
+            let others = i32::try_from(self.refused.len() / WAITING).unwrap_or(i32::MAX);
+            let wait = wait(attempts).saturating_mul(others.saturating_add(1));
+            retry_at = after(now, wait);
+            let reported = self.why_refused.as_ref();
+            if reported.is_none_or(|(of, _)| of == uid || !self.refused.contains_key(of))
+            {
+                self.why_refused = Some((uid.to_owned(), failure));
+            }
+        }
+        let refusal = Refusal {
+            generation,
+            attempts,
+            retry_at,
+        };
+        self.refused.insert(uid.to_owned(), refusal);
     }
 }
 
@@ -119,6 +168,8 @@ pub enum SetAction {
         uid: String,
         /// A merge patch that contains the resourceVersion.
         patch: Value,
+        /// What is sent if the server refuses that: the [`switches`] of it.
+        alone: Option<Value>,
     },
     /// Deletes a machine, which its finalizer makes an ordinary shutdown. Guarded by uid and
     /// resourceVersion.
@@ -337,6 +388,7 @@ fn updates(facts: &SetFacts<'_>, deleted: &BTreeSet<u32>) -> Vec<SetAction> {
         Some(SetAction::Update {
             index: it.index,
             uid: it.uid.clone(),
+            alone: switches(&patch, before),
             patch,
         })
     });
@@ -344,21 +396,44 @@ fn updates(facts: &SetFacts<'_>, deleted: &BTreeSet<u32>) -> Vec<SetAction> {
 }
 
 /// What of a patch of a machine is sent alone if the server refuses the whole: the switches that stop
-/// it, which are always admitted. `None` if it contains none.
-pub fn switches(patch: &Value) -> Option<Value> {
-    let spec = &patch["spec"];
-    let mut alone = json!({"metadata": {
-        "resourceVersion": patch["metadata"]["resourceVersion"],
-    }});
-    for (switch, stops) in [("killSwitch", true), ("enabled", false)] {
-        if spec[switch] == stops {
-            alone["spec"][switch] = stops.into();
+/// it, which are always admitted. They are added to what was `applied` before, so that a later
+/// template without them takes them back. `None` if the patch contains none.
+pub fn switches(patch: &Value, mut applied: Value) -> Option<Value> {
+    let mut spec = Value::Null;
+    let switches: [(&[&str], bool); 3] = [
+        (&["killSwitch"], true),
+        (&["enabled"], false),
+        (&["schedule", "enabled"], false),
+    ];
+    for (path, stops) in switches {
+        let switch = path.iter().fold(&patch["spec"], |of, field| &of[*field]);
+        if *switch == stops {
+            put(&mut spec, path, stops);
+            put(member(&mut applied, "spec"), path, stops);
         }
     }
-    if spec["schedule"]["enabled"] == false {
-        alone["spec"]["schedule"]["enabled"] = false.into();
+    spec.is_object().then(|| {
+        let applied = applied.to_string();
+        json!({
+            "metadata": {
+                "resourceVersion": patch["metadata"]["resourceVersion"],
+                "annotations": { name::SET_TEMPLATE_ANNOTATION: applied },
+            },
+            "spec": spec,
+        })
+    })
+}
+
+fn put(of: &mut Value, path: &[&str], value: bool) {
+    *path.iter().fold(of, |of, field| member(of, field)) = value.into();
+}
+
+/// The member of an object, which replaces any other value.
+fn member<'v>(of: &'v mut Value, name: &str) -> &'v mut Value {
+    if !of.is_object() {
+        *of = json!({});
     }
-    alone["spec"].is_object().then_some(alone)
+    &mut of[name]
 }
 
 /// The ScheduledMachine with that index, as it is created. Cannot fail.

@@ -327,6 +327,10 @@ impl TestCluster {
         of_request.map(|fault| fault.0).sum()
     }
 
+    pub(crate) fn clear_faults(&self) {
+        self.faults.lock().unwrap().clear();
+    }
+
     pub(crate) async fn install_cluster_api(&self) {
         let kinds = [
             ("cluster.x-k8s.io", "v1beta2", "Cluster"),

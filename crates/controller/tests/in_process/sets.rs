@@ -119,3 +119,87 @@ async fn a_refused_edit_is_tried_again_after_its_backoff_and_not_at_each_event()
     edit(&cluster, json!({"template": {"spec": {"priority": 80}}})).await;
     assert_eq!(cluster.faults_left(&patch), left - 1);
 }
+
+#[tokio::test]
+async fn a_switch_that_was_sent_alone_is_taken_back_with_the_edit() {
+    for reverted in [
+        json!({"killSwitch": null, "priority": null}),
+        json!({"killSwitch": null, "priority": 80}),
+    ] {
+        let (cluster, _controller) = set_of_two().await;
+        let response = refusal(422, "priority is too high");
+        let patch = format!("PATCH {SCHEDULED}/desks-0");
+        cluster.inject_fault(1, &patch, (422, &response));
+        edit(
+            &cluster,
+            json!({"template": {"spec": {"killSwitch": true, "priority": 90}}}),
+        )
+        .await;
+        assert_eq!(spec_of(&cluster, "desks-0").await["killSwitch"], true);
+        edit(&cluster, json!({"template": {"spec": reverted}})).await;
+        for name in ["desks-0", "desks-1"] {
+            let spec = spec_of(&cluster, name).await;
+            assert_ne!(spec["killSwitch"], true, "{name} {reverted}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_outage_is_not_taken_for_machines_that_refuse_an_edit() {
+    let (cluster, _controller) = set_of_two().await;
+    let response = refusal(503, "the server is currently unable to handle the request");
+    for name in ["desks-0", "desks-1"] {
+        let patch = format!("PATCH {SCHEDULED}/{name}");
+        cluster.inject_fault(8, &patch, (503, &response));
+    }
+    edit(
+        &cluster,
+        json!({"template": {"spec": {"killSwitch": true}}}),
+    )
+    .await;
+    assert_eq!(ready(&cluster).await.0, "WriteFailed");
+    for second in 10..40 {
+        cluster
+            .advance_to(&format!("2026-03-06T12:01:{second}Z"))
+            .await;
+        touch(&cluster, "desks-1", &second.to_string()).await;
+    }
+    for name in ["desks-0", "desks-1"] {
+        assert_eq!(spec_of(&cluster, name).await["killSwitch"], true, "{name}");
+    }
+    assert_eq!(ready(&cluster).await.0, "Scaled");
+}
+
+/// Each names itself in the message.
+#[tokio::test]
+async fn machines_that_refuse_an_edit_for_long_cost_few_requests() {
+    let (cluster, _controller) = set_of_two().await;
+    edit(&cluster, json!({"replicas": 40})).await;
+    cluster.advance_to("2026-03-06T12:02:00Z").await;
+    let patches = (0..40).map(|index| format!("PATCH {SCHEDULED}/desks-{index}"));
+    let patches: Vec<String> = patches.collect();
+    for patch in &patches {
+        let response = refusal(422, &format!("{patch} is invalid"));
+        cluster.inject_fault(1_000, patch, (422, &response));
+    }
+    let left = || -> usize { patches.iter().map(|it| cluster.faults_left(it)).sum() };
+    edit(&cluster, json!({"template": {"spec": {"priority": 90}}})).await;
+    assert_eq!(left(), 39_960);
+    cluster.advance_to("2026-03-06T13:00:00Z").await;
+    let (before, version) = (left(), set_version(&cluster).await);
+    cluster.advance_to("2026-03-06T14:00:00Z").await;
+    let sent = before - left();
+    assert!((40..=200).contains(&sent), "{sent} in an hour");
+    assert_eq!(set_version(&cluster).await, version, "the status changes");
+    cluster.clear_faults();
+    cluster.advance_to("2026-03-06T14:06:00Z").await;
+    for index in 0..40 {
+        let spec = spec_of(&cluster, &format!("desks-{index}")).await;
+        assert_eq!(spec["priority"], 90, "{index}");
+    }
+}
+
+async fn set_version(cluster: &TestCluster) -> Value {
+    let set = cluster.get(&format!("{SETS}/desks")).await.unwrap();
+    set["metadata"]["resourceVersion"].clone()
+}

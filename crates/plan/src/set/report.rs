@@ -26,6 +26,14 @@ pub struct SetFailure {
 }
 
 impl SetFailure {
+    /// Whether the server has refused the request, so that the same one is refused again.
+    pub fn is_refusal(&self) -> bool {
+        match self.cause {
+            Cause::Forbidden | Cause::Rejected | Cause::NamespaceTerminating => true,
+            Cause::Unavailable | Cause::NotServed => false,
+        }
+    }
+
     fn reason(&self) -> &'static str {
         match self.cause {
             Cause::Forbidden => "WriteForbidden",

@@ -509,11 +509,31 @@ fn the_switches_that_stop_a_machine_are_what_is_sent_of_a_refused_edit() {
             json!({"schedule": {"enabled": false}}),
         ),
     ] {
-        let sent = switches(&json!({"metadata": metadata, "spec": spec}));
-        let expected = json!({"metadata": {"resourceVersion": "7"}, "spec": alone});
-        assert_eq!(sent, (!alone.is_null()).then_some(expected), "{spec}");
+        let patch = json!({"metadata": metadata, "spec": spec});
+        let mut applied = json!({"labels": {"a": "b"}, "spec": {"priority": 50}});
+        let Some(mut sent) = switches(&patch, applied.clone()) else {
+            assert_eq!(alone, Value::Null, "{spec}");
+            continue;
+        };
+        let record = &mut sent["metadata"]["annotations"];
+        let record = record[name::SET_TEMPLATE_ANNOTATION].take();
+        merge(&mut applied["spec"], &alone);
+        let recorded: Value = serde_json::from_str(record.as_str().unwrap()).unwrap();
+        assert_eq!(recorded, applied, "{spec}");
+        sent["metadata"]["annotations"] = Value::Null;
+        let metadata = json!({"resourceVersion": "7", "annotations": null});
+        assert_eq!(sent, json!({"metadata": metadata, "spec": alone}), "{spec}");
     }
-    assert_eq!(switches(&json!({"metadata": metadata})), None);
+    assert_eq!(switches(&json!({"metadata": metadata}), Value::Null), None);
+    // Whoever may change the annotation.
+    let patch = json!({"metadata": metadata, "spec": {"killSwitch": true}});
+    for hostile in [
+        json!("x"),
+        json!({"spec": [1]}),
+        json!({"spec": {"schedule": 1}}),
+    ] {
+        assert!(switches(&patch, hostile).is_some());
+    }
 }
 
 /// A creation was sent, its response was lost, and it takes effect after the machines were read.
