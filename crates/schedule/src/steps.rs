@@ -55,7 +55,8 @@ impl Steps {
         self.taken().saturating_add(self.kept.get()) >= self.limit
     }
 
-    pub(crate) fn take(&self, steps: u64) {
+    /// Counts steps that were taken, also those of another budget.
+    pub fn take(&self, steps: u64) {
         self.taken.set(self.taken().saturating_add(steps));
     }
 }

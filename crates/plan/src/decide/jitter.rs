@@ -52,13 +52,23 @@ pub struct Delayed<'a> {
 impl Delayed<'_> {
     /// Whether a machine is needed, as [`Schedule::needed`].
     pub(crate) fn needed(&self, now: Timestamp, steps: &Steps) -> Need {
-        let own = self.schedule.needed(now, steps);
+        if self.delay.is_zero() {
+            return self.schedule.needed(now, steps);
+        }
+        // Each has steps of its own: without any it finds that no machine is needed.
+        let needed = |at| {
+            let own = Steps::at_most(MAX_STEPS / 8);
+            let need = self.schedule.needed(at, &own);
+            steps.take(own.taken());
+            need
+        };
+        let own = needed(now);
         let then = after(now, -self.delay);
         let is_overridden = |at| self.schedule.override_at(at).is_some();
-        if self.delay.is_zero() || is_overridden(now) || is_overridden(then) {
+        if is_overridden(now) || is_overridden(then) {
             return own;
         }
-        let earlier = self.schedule.needed(then, steps);
+        let earlier = needed(then);
         let later = self.later(earlier);
         match (self.exists, self.keeps_end) {
             (true, true) => own,
@@ -67,9 +77,7 @@ impl Delayed<'_> {
             (false, true) => match (own, later) {
                 (Need::Needed { .. }, Need::Needed { .. }) => match earlier.until() {
                     // What it was needed for then is over: this is the next need, which begins later.
-                    Some(end) if end <= now => {
-                        self.later(self.schedule.needed(end, steps))
-                    }
+                    Some(end) if end <= now => self.later(needed(end)),
                     _ => own,
                 },
                 (Need::Needed { .. }, Need::NotNeeded { .. }) => later,

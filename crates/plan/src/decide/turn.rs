@@ -72,7 +72,7 @@ fn spans(schedule: &Delayed<'_>, now: Timestamp) -> Vec<Span> {
     let steps = Steps::at_most(STEPS);
     let mut spans = Vec::new();
     let mut from = now;
-    while spans.len() < SPANS {
+    while spans.len() < SPANS && !steps.are_spent() {
         let (start, end) = match schedule.needed(from, &steps) {
             Need::Needed {
                 until, known_until, ..

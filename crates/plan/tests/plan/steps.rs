@@ -1,13 +1,15 @@
 //! What one plan costs, in steps of the evaluation of its schedule, for the objects that cost
 //! most.
 
-use fivespot_api::{EndPolicy, ExceptionAction, Phase, ScheduleException, ScheduleSpec};
+use fivespot_api::{
+    EndPolicy, ExceptionAction, Phase, ResolvedClass, ScheduleException, ScheduleSpec,
+};
 use fivespot_capi::Contract;
 use fivespot_plan::{MAX_STEPS, Memory, Plan, plan_within};
 use fivespot_schedule::{DateEntry, Dates, Override, OverrideMode, Steps};
 use jiff::{SignedDuration, Timestamp, ToSpan as _};
 
-use crate::simulation::{Simulation, at, in_service};
+use crate::simulation::{EVENING, NOON, Simulation, at, in_service};
 
 const NOW: &str = "2026-11-26T09:00:30Z";
 
@@ -175,36 +177,64 @@ fn no_schedule_costs_a_plan_more_than_its_steps() {
     );
 }
 
-/// Each weekend is open by the windows and each working week by a calendar, so that the search for
-/// the end of what is open goes through all of them.
-#[test]
-fn a_machine_stays_whose_schedule_has_an_end_too_far_for_the_steps() {
-    let mut memory = Memory::default();
-    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
-    let weekend = |n: i32| fivespot_api::ScheduleWindow {
+/// Every other day is open by the windows and the others by calendars, so that the search for the end
+/// of what is open goes through all of them.
+fn always_open(simulation: &mut Simulation) {
+    let every_other_day = |n: i32| fivespot_api::ScheduleWindow {
         name: format!("w{n}"),
-        days: vec!["sat".to_owned()],
+        days: ["mon", "wed", "fri", "sun"].map(str::to_owned).to_vec(),
         start: "00:00".to_owned(),
-        duration: Some("48h".to_owned()),
+        duration: Some("24h".to_owned()),
         ..fivespot_api::ScheduleWindow::default()
     };
     simulation.edit(|sm| {
         sm.spec.schedule = ScheduleSpec {
-            windows: Some((0..16).map(weekend).collect()),
+            windows: Some((0..16).map(every_other_day).collect()),
             timezone: "UTC".to_owned(),
             ..ScheduleSpec::default()
         };
     });
+    with_calendars(simulation, &Dates::default(), |_| ExceptionAction::Run);
     let monday: jiff::civil::Date = "2026-03-02".parse().unwrap();
-    let weeks = (0..400_i64).map(|week| DateEntry::Range {
-        first: monday + (7 * week).days(),
-        last: monday + (7 * week + 4).days(),
-    });
-    with_calendars(&mut simulation, &weeks.collect(), |_| ExceptionAction::Run);
+    for (n, dates) in (0_i64..).zip(simulation.schedule.calendars.values_mut()) {
+        let weeks = (133 * n)..(133 * (n + 1));
+        let days = weeks.flat_map(|week| [1, 3, 5].map(|day| 7 * week + day));
+        let entry = |day: i64| DateEntry::Range {
+            first: monday + day.days(),
+            last: monday + day.days(),
+        };
+        *dates = days.map(entry).collect();
+    }
+}
+
+#[test]
+fn a_machine_stays_whose_schedule_has_an_end_too_far_for_the_steps() {
+    let mut memory = Memory::default();
+    let mut simulation = in_service(Contract::V1Beta2, &mut memory);
+    always_open(&mut simulation);
     simulation.settle(&mut memory);
     let status = simulation.status();
     assert_eq!(status.phase, Some(Phase::Active), "{:?}", status.message);
     assert!(status.in_schedule);
+}
+
+#[test]
+fn a_machine_with_a_jitter_is_made_although_its_schedule_ends_too_far_ahead() {
+    for policy in [EndPolicy::StartAtWindowEnd, EndPolicy::CompleteByWindowEnd] {
+        let mut memory = Memory::default();
+        let mut simulation = Simulation::new(Contract::V1Beta2, NOON);
+        always_open(&mut simulation);
+        simulation.edit(|sm| {
+            sm.spec.shutdown.end_policy = policy;
+            sm.spec.class = Some(ResolvedClass {
+                jitter: SignedDuration::from_mins(30),
+                ..ResolvedClass::default()
+            });
+        });
+        simulation.run_until(&mut memory, EVENING);
+        let status = simulation.status();
+        assert_eq!(status.phase, Some(Phase::Active), "{policy:?}");
+    }
 }
 
 /// A status that was last written more than a year ago.
