@@ -153,21 +153,19 @@ impl Reconcile<'_> {
             let own = context.overrides.of_capacity(own);
             schedule.overrides = context.overrides.in_schedule(&own);
         }
-        let governor = match &object.spec.node_name {
-            None => None,
-            Some(node) => {
-                let machines = context.machines_of_nodes();
-                // Whose Node it is cannot be said, so that nothing may be made active.
-                schedule.unknown = self.unlisted(&machines)?.or(schedule.unknown);
-                let term = machine_node_term(&own.namespace, node);
-                machines.store.found_by(&term).into_iter().next()
-            }
-        };
+        let (mut governor, mut governor_unknown) = (None, None);
+        if let Some(node) = &object.spec.node_name {
+            let machines = context.machines_of_nodes();
+            governor_unknown = self.unlisted(&machines)?;
+            let term = machine_node_term(&own.namespace, node);
+            governor = machines.store.found_by(&term).into_iter().next();
+        }
         let located = locate(context, own, object).await?;
         let facts = CapacityFacts {
             schedule,
             target: located.fact.clone(),
             governor: governor.map(|key| key.name.clone()),
+            governor_unknown,
             rival: None,
         };
         Ok((facts, located))

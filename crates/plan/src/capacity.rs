@@ -15,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use crate::act::memory::after;
-use crate::{Fact, ScheduleInputs};
+use crate::{Fact, ScheduleInputs, Unknown};
 use report::Problem;
 pub use report::{event as capacity_event, write_failed as capacity_write_failed};
 use wanted::Wanted;
@@ -36,6 +36,8 @@ pub struct CapacityFacts {
     pub target: Fact<Option<Value>>,
     /// The ScheduledMachine whose Node is `spec.nodeName`.
     pub governor: Option<String>,
+    /// Why it is not known whose Node `spec.nodeName` is: nothing becomes active then.
+    pub governor_unknown: Option<Unknown>,
     /// Who manages a contested field, [read from the server](manager_of); empty if that cannot be
     /// found out. `None` if it has not been read.
     pub rival: Option<String>,
@@ -106,6 +108,12 @@ struct Case<'a> {
 impl Case<'_> {
     /// Decides on the write, and everything of the status but phase, message and conditions.
     fn decide(&mut self) -> Result<(), Problem> {
+        let status = &mut self.status;
+        // A status without it is of an older version, or of an older CRD, and about what was observed.
+        let observed = status
+            .observed_generation
+            .filter(|_| status.active.is_some());
+        status.applied_generation = status.applied_generation.or(observed);
         let wanted = self.wanted();
         let fields = write::fields(&self.object.spec)?;
         let target = write::target(self.object, &self.facts.target);

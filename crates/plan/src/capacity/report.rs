@@ -78,17 +78,12 @@ impl Problem {
         Self::new(About::Target, reason, message)
     }
 
-    pub(super) fn unread(unknown: &Unknown, what: &str) -> Self {
+    /// `what` could not be read; `remedy` is what to do if that is forbidden.
+    pub(super) fn unread(unknown: &Unknown, what: &str, remedy: &str) -> Self {
         let (reason, why) = match unknown {
             Unknown::NotRequested => ("ReadFailed", String::new()),
             Unknown::NotServed { message } => ("KindNotServed", message.clone()),
-            Unknown::Forbidden { message } => (
-                "Forbidden",
-                format!(
-                    "{message}; let the operator read and patch it, see `5spot generate \
-                     manifests --capacity-target`"
-                ),
-            ),
+            Unknown::Forbidden { message } => ("Forbidden", format!("{message}{remedy}")),
             Unknown::Failed { message } => ("ReadFailed", message.clone()),
         };
         Self::new(

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{EventType, Unknown};
+use crate::EventType;
 
 /// Friday, an hour before the window opens at 09:00.
 const BEFORE: &str = "2026-03-06T08:00:00Z";
@@ -380,6 +380,28 @@ fn on_the_node_of_a_machine_the_inactive_value_is_written_and_nothing_is_created
 }
 
 #[test]
+fn where_it_is_unknown_whose_node_it_is_nothing_becomes_active_and_a_window_still_ends() {
+    let mut object = capacity(|object| object["spec"]["nodeName"] = json!("host"));
+    step(&mut object, &facts(deployment(3, 3)), OPEN);
+    let mut world = facts(deployment(3, 3));
+    world.governor_unknown = Some(Unknown::Forbidden {
+        message: "no".to_owned(),
+    });
+    let plan = step(&mut object, &world, "2026-03-06T10:00:00Z");
+    assert_eq!(plan.write, None);
+    let message = object.status.clone().unwrap().message.unwrap();
+    assert_eq!(
+        message,
+        "the ScheduledMachines of the namespace cannot be read: no"
+    );
+    let plan = step(&mut object, &world, CLOSED);
+    assert_eq!(replicas(&plan), Some(json!(0)));
+    world.target = facts(deployment(0, 0)).target;
+    let plan = step(&mut object, &world, "2026-03-09T10:00:00Z");
+    assert_eq!(plan.write, None);
+}
+
+#[test]
 fn a_missing_field_is_named_and_nothing_is_written() {
     let mut object = capacity(|object| {
         object["spec"]["capacity"] = json!({"field": "limits.cpu", "activeValue": "4"});
@@ -587,6 +609,24 @@ fn an_edit_of_a_template_under_hold_is_applied_when_it_ends() {
     };
     assert_eq!(applied["spec"], json!({"paused": false, "replicas": 3}));
     assert_eq!(step(&mut object, &world, OPEN).write, None);
+}
+
+/// A status that a version without `appliedGeneration` has written, or that a CRD without it stores.
+#[test]
+fn without_a_record_of_the_edit_none_is_seen_and_a_contested_value_is_left_alone() {
+    let mut object = plain();
+    let changed = facts(deployment(5, 5));
+    let step = |object: &mut ScheduledCapacity, minute: u32| {
+        let mut status = object.status.clone().unwrap_or_default();
+        status.applied_generation = None;
+        object.status = Some(status);
+        let mut world = changed.clone();
+        world.rival = Some("kubectl".to_owned());
+        step(object, &world, &format!("2026-03-06T09:{minute:02}:00Z"))
+    };
+    let written = (0..10).filter(|minute| step(&mut object, *minute).write.is_some());
+    assert_eq!(written.count(), 3);
+    assert_eq!(condition(&object, "FieldContested").0, "True");
 }
 
 #[test]

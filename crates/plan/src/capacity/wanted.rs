@@ -76,7 +76,7 @@ impl Wanted {
         now: Timestamp,
     ) -> Result<Self, Problem> {
         if let Some(unknown) = &facts.schedule.unknown {
-            return Err(Problem::unread(unknown, "the inputs of the schedule"));
+            return Err(Problem::unread(unknown, "the inputs of the schedule", ""));
         }
         let followed = match Followed::of(&spec.schedule, &facts.schedule) {
             None => None,
@@ -93,6 +93,12 @@ impl Wanted {
             return Err(Problem::held(&held.name, held.end));
         }
         let need = schedule.needed(now, &Steps::at_most(MAX_STEPS));
+        if let Some(unknown) =
+            facts.governor_unknown.as_ref().filter(|_| need.is_needed())
+        {
+            let what = "the ScheduledMachines of the namespace";
+            return Err(Problem::unread(unknown, what, ""));
+        }
         let ends = [need.until(), need.known_until(), next_override(facts, now)];
         Ok(Self {
             is_active: need.is_needed(),

@@ -114,7 +114,11 @@ pub(super) fn target(
             );
             return Err(Problem::target("KindNotServed", message));
         }
-        Fact::Unknown(unknown) => return Err(Problem::unread(unknown, &what)),
+        Fact::Unknown(unknown) => {
+            let remedy = "; let the operator read and patch it, see `5spot generate manifests \
+                          --capacity-target`";
+            return Err(Problem::unread(unknown, &what, remedy));
+        }
     };
     let meta = &found["metadata"];
     if object.spec.template.is_some() && !is_owned(object, meta) {
