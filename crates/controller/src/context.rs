@@ -207,14 +207,40 @@ impl Context {
         }
     }
 
-    /// Whether `key` may start a machine now; if not, after how long to try again.
+    /// Whether `key` may start a machine now; if not, after how long to try again. Enqueues whose
+    /// turn comes because of that.
     pub(crate) fn try_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
+        self.with_starts(|starts, now| match starts.try_start(key, rank, now) {
+            Ok(()) => (Ok(()), starts.next(now)),
+            Err(turn) => (Err(turn.duration_since(now)), Vec::new()),
+        })
+    }
+
+    /// Records that `key` has no machine to start, and enqueues whose turn comes because of that.
+    pub(crate) fn leave_starts(&self, key: &Key) {
+        self.with_starts(|starts, now| {
+            let has_left = starts.leave(key);
+            (
+                (),
+                if has_left {
+                    starts.next(now)
+                } else {
+                    Vec::new()
+                },
+            )
+        });
+    }
+
+    fn with_starts<T>(
+        &self,
+        of: impl FnOnce(&mut StartLimit, Timestamp) -> (T, Vec<Key>),
+    ) -> T {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         // The limit uses the steady clock, which does not change when the clock is set.
-        let now = self.fence.clock().now();
-        starts
-            .try_start(key, rank, now)
-            .map_err(|turn| turn.duration_since(now))
+        let (result, next) = of(&mut starts, self.fence.clock().now());
+        drop(starts);
+        self.enqueue_keys(next);
+        result
     }
 
     /// Records that `key`, which was allowed to start a machine, has not started one.
@@ -423,6 +449,7 @@ impl Context {
     pub(crate) fn forget(&self, key: &Key) {
         self.leave_hosts(key);
         self.leave_class(key);
+        self.leave_starts(key);
         self.release(key, None);
         self.drop_cache(&pods_of(key));
         self.name_conflicts.forget(key);

@@ -405,18 +405,22 @@ fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
 
 /// The plan. If the rate limit allows no start yet, the plan that waits for it.
 fn plan_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
+    context.state(key, |state| state.memory.end_start_delay());
     let plan = make_plan(context, key, snapshot);
     let mut steps = plan.actions.iter().map(|action| action.step);
-    let limit = context.options.max_starts_per_minute;
-    let Some(limit) = limit.filter(|_| steps.any(|step| step == Step::CreateBootstrap))
-    else {
+    let Some(limit) = context.options.max_starts_per_minute else {
         return plan;
     };
+    if !steps.any(|step| step == Step::CreateBootstrap) {
+        context.leave_starts(key);
+        return plan;
+    }
     match context.try_start(key, snapshot.object.spec.priority) {
         Ok(()) => plan,
         Err(span) => {
             context.state(key, |state| {
-                state.memory.delay_start(span, snapshot.now, limit);
+                let due = after(snapshot.now, span);
+                state.memory.delay_start(due, limit);
             });
             make_plan(context, key, snapshot)
         }

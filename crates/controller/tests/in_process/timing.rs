@@ -69,6 +69,25 @@ async fn the_start_limit_does_not_depend_on_a_clock_that_is_set_back() {
     assert_eq!(cluster.names(OWNED[2]).await, ["first", "second"]);
 }
 
+#[tokio::test]
+async fn a_machine_that_has_nothing_to_start_any_more_keeps_no_place_ahead_of_others() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T15:00:00Z").await;
+    let _controller = cluster.run(|client, clock| {
+        let mut options = options(client, clock);
+        limit_starts_to_one_per_minute(&mut options);
+        options
+    });
+    for name in ["a", "b", "c"] {
+        cluster.create_scheduled_machine(name).await;
+    }
+    cluster.advance_to("2026-03-06T15:00:10Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["a"]);
+    let disabled = serde_json::json!({"spec": {"enabled": false}});
+    cluster.merge(&format!("{SCHEDULED}/b"), disabled).await;
+    cluster.advance_to("2026-03-06T15:01:05Z").await;
+    assert_eq!(cluster.names(OWNED[2]).await, ["a", "c"]);
+}
+
 fn options(
     client: kube::Client,
     clock: kubemu_clock::Clock,

@@ -50,7 +50,7 @@ pub struct Memory {
     /// Whether the Machine in the caches cannot be an earlier one: this process has created a
     /// Machine, and a cache is used only once it contains that one.
     pub(crate) has_created: bool,
-    /// When the machine may start, according to the last delay, which may be over.
+    /// When the machine may start; `None` if now.
     pub(crate) start_delay: Option<StartDelay>,
     offered_host: Option<String>,
     /// Whether the limits of its class let the machine be made.
@@ -64,8 +64,6 @@ pub struct Memory {
 pub(crate) struct StartDelay {
     /// When to requeue.
     pub(crate) due: Timestamp,
-    /// When the delay was recorded.
-    recorded_at: Timestamp,
     /// How many machines may start in a minute.
     pub(crate) per_minute: NonZeroU32,
 }
@@ -166,7 +164,6 @@ impl Memory {
             .retain(|_, failure| failure.retry_at <= latest);
         let latest = after(now, EVICTION_RETRY);
         self.refusals.retain(|_, refusal| refusal.due <= latest);
-        self.start_delay = self.start_delay.filter(|delay| delay.recorded_at <= now);
         self.status_written_at = self.status_written_at.filter(|written| *written <= now);
         self.changed_at = self.changed_at.map(|changed| changed.min(now));
         if let Some((_, since)) = &mut self.deleting {
@@ -242,19 +239,15 @@ impl Memory {
         self.repeats.due(step)
     }
 
-    /// Records that the start limit delays the machine for `span` from `now` on: at most
-    /// `per_minute` machines start in a minute. Until then no start is planned.
-    pub fn delay_start(
-        &mut self,
-        span: SignedDuration,
-        now: Timestamp,
-        per_minute: NonZeroU32,
-    ) {
-        self.start_delay = Some(StartDelay {
-            due: after(now, span),
-            recorded_at: now,
-            per_minute,
-        });
+    /// Records that the start limit delays the machine until an instant: at most `per_minute`
+    /// machines start in a minute. Until then no start is planned.
+    pub fn delay_start(&mut self, due: Timestamp, per_minute: NonZeroU32) {
+        self.start_delay = Some(StartDelay { due, per_minute });
+    }
+
+    /// Forgets such a delay, so that the start is planned and the limit asked again.
+    pub fn end_start_delay(&mut self) {
+        self.start_delay = None;
     }
 
     /// Records the host of its class that the machine may claim next; `None` if none is free.
@@ -398,12 +391,10 @@ mod tests {
         memory.failed(failure(after(ahead, SignedDuration::from_secs(1))));
         memory.refused("pod", "no", ahead);
         memory.status_written(&Plan::default(), ahead);
-        memory.delay_start(SignedDuration::from_secs(1), ahead, NonZeroU32::MIN);
         memory.observe(None, &observed, now);
         assert!(!memory.is_failing());
         assert!(memory.refusal("pod").is_none());
         assert_eq!(memory.status_written_at, None);
-        assert!(memory.start_delay.is_none());
         assert_eq!(memory.changed_at, Some(now));
     }
 

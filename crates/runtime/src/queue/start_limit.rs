@@ -1,6 +1,7 @@
 //! A rate limit on the objects that start in a minute, and their order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::num::NonZeroU32;
 
 use jiff::{SignedDuration, Timestamp};
@@ -15,8 +16,12 @@ const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 /// before the first of them starts.
 const MIN_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
-/// How long an object counts after `retry_at` if it has not tried again.
+/// How long an object keeps others waiting after `retry_at` if it has not tried again.
 const MAX_OVERDUE: SignedDuration = SignedDuration::from_secs(10);
+
+/// After how long an object tries again whose turn is more than a minute ahead, unless
+/// [`StartLimit::next`] names it before: those ahead of it may not try again.
+const FAR: SignedDuration = SignedDuration::from_mins(5);
 
 /// The objects that have started and those that wait.
 #[derive(Clone, Debug)]
@@ -25,7 +30,12 @@ pub struct StartLimit {
     /// Which objects have started within the last minute, and when, in order.
     started: VecDeque<(Timestamp, Key)>,
     waiting: BTreeMap<Key, Waiting>,
+    /// The places of those that wait.
+    order: BTreeSet<Place>,
 }
+
+/// By priority, then by how long it has waited, then by name.
+type Place = (Reverse<u8>, Timestamp, Key);
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -42,50 +52,53 @@ impl StartLimit {
             per_minute,
             started: VecDeque::new(),
             waiting: BTreeMap::new(),
+            order: BTreeSet::new(),
         }
     }
 
+    fn limit(&self) -> usize {
+        let limit = self.per_minute.map(NonZeroU32::get);
+        limit.map_or(usize::MAX, |limit| limit.try_into().unwrap_or(usize::MAX))
+    }
+
     /// Tries to start `key`. Either it may start, and that is counted; or it must try again at
-    /// the instant that is returned, which is in the future, by a minute at most.
+    /// the instant that is returned, which is in the future, by five minutes at most.
     ///
     /// Of the objects that wait, the one of the highest priority comes first; of equal priority,
-    /// the one that has waited longest.
+    /// the one that has waited longest. Costs as many steps as may start in two minutes.
     pub fn try_start(
         &mut self,
         key: &Key,
         priority: u8,
         now: Timestamp,
     ) -> Result<(), Timestamp> {
-        let Some(per_minute) = self.per_minute else {
+        if self.per_minute.is_none() {
             return Ok(());
-        };
-        let limit = usize::try_from(per_minute.get()).unwrap_or(usize::MAX);
+        }
+        let limit = self.limit();
         self.started
             .retain(|(started_at, _)| after(*started_at, MINUTE) > now);
-        self.waiting.retain(|other, waiting| {
-            other == key || after(waiting.retry_at, MAX_OVERDUE) > now
-        });
         let since = self.waiting.get(key).map_or(now, |waiting| waiting.since);
-        let position = self.position(key, priority, since);
+        self.leave(key);
+        let place = (Reverse(priority), since, key.clone());
         let free = limit.saturating_sub(self.started.len());
+        let ahead = self
+            .order
+            .range(..&place)
+            .filter(|it| !self.is_overdue(it, now));
+        let position = ahead.take(free.saturating_add(limit)).count();
         let wait_ends = after(since, MIN_WAIT);
         if position < free && wait_ends <= now {
-            self.waiting.remove(key);
             self.started.push_back((now, key.clone()));
             return Ok(());
         }
         let retry_at = if position < free {
             wait_ends
         } else {
-            let later = position - free;
-            let minutes = i32::try_from(later / limit).unwrap_or(i32::MAX);
-            let frees_at = self
-                .started
-                .get(later % limit)
-                .map_or(now, |(started_at, _)| *started_at);
-            let turn = after(after(frees_at, MINUTE), MINUTE.saturating_mul(minutes));
-            // Those ahead may wait no longer then.
-            turn.min(after(now, MINUTE))
+            let frees = self.started.get(position - free);
+            frees.map_or(after(now, FAR), |(started_at, _)| {
+                after(*started_at, MINUTE)
+            })
         };
         let waiting = Waiting {
             priority,
@@ -93,7 +106,35 @@ impl StartLimit {
             retry_at,
         };
         self.waiting.insert(key.clone(), waiting);
+        self.order.insert(place);
         Err(retry_at)
+    }
+
+    /// `key` does not wait any more: it is gone, or has nothing to start. Returns whether it has.
+    pub fn leave(&mut self, key: &Key) -> bool {
+        let Some(left) = self.waiting.remove(key) else {
+            return false;
+        };
+        self.order
+            .remove(&(Reverse(left.priority), left.since, key.clone()))
+    }
+
+    /// Those whose turn comes within a minute now that one has started or left, and that would try
+    /// later: they should try again at once.
+    pub fn next(&mut self, now: Timestamp) -> Vec<Key> {
+        let first = self.order.iter().filter(|it| !self.is_overdue(it, now));
+        let keys = first.take(self.limit()).map(|(_, _, key)| key.clone());
+        let keys: Vec<Key> = keys.collect();
+        let mut next = Vec::new();
+        for key in keys {
+            let waiting = self.waiting.get_mut(&key);
+            let waiting = waiting.filter(|of| of.retry_at > after(now, MINUTE));
+            if let Some(waiting) = waiting {
+                waiting.retry_at = now;
+                next.push(key);
+            }
+        }
+        next
     }
 
     /// Takes back a start: `key` was allowed to start and has not, so it does not count.
@@ -104,14 +145,9 @@ impl StartLimit {
         }
     }
 
-    /// How many of the objects that wait come before `key`.
-    fn position(&self, key: &Key, priority: u8, since: Timestamp) -> usize {
-        let order = |priority: u8| u8::MAX - priority;
-        let own = (order(priority), since, key);
-        let others = self.waiting.iter().filter(|(other, _)| *other != key);
-        others
-            .filter(|(other, of)| (order(of.priority), of.since, *other) < own)
-            .count()
+    fn is_overdue(&self, (_, _, key): &Place, now: Timestamp) -> bool {
+        let waiting = self.waiting.get(key);
+        waiting.is_none_or(|of| after(of.retry_at, MAX_OVERDUE) <= now)
     }
 }
 
@@ -152,6 +188,11 @@ mod tests {
                     Ok(()) => {
                         let second = now.duration_since(later(0)).as_secs();
                         started.push((name.to_owned(), second));
+                        let next = starts.next(now);
+                        let next = machines
+                            .iter()
+                            .filter(|(name, _)| next.contains(&key(name)));
+                        due.entry(now).or_default().extend(next);
                     }
                     Err(retry_at) => {
                         assert!(retry_at > now, "{name} would try again at once");
@@ -159,7 +200,13 @@ mod tests {
                     }
                 }
             }
+            due.retain(|_, asking| {
+                let has_started = |name: &str| started.iter().any(|(it, _)| it == name);
+                asking.retain(|(name, _)| !has_started(name));
+                !asking.is_empty()
+            });
         }
+        started.sort_by_key(|(name, second)| (*second, name.clone()));
         started
     }
 
@@ -199,20 +246,59 @@ mod tests {
         assert_eq!(starts.try_start(&key("sound"), 1, later(1_000)), Ok(()));
     }
 
-    /// Those of another tenant, who has deleted them again.
+    /// Those of another tenant, who deletes them again.
     #[test]
-    fn objects_that_wait_no_longer_delay_others_for_two_minutes_at_most() {
+    fn objects_that_have_left_delay_nobody() {
+        let mut starts = StartLimit::at_most(NonZeroU32::new(10));
+        let others: Vec<Key> = (0..1_000).map(|n| key(&format!("gone-{n}"))).collect();
+        for other in &others {
+            assert!(starts.try_start(other, 50, later(0)).is_err());
+        }
+        let worker = key("worker");
+        let far = starts.try_start(&worker, 50, later(5_000)).unwrap_err();
+        assert_eq!(far, later(5_000) + FAR);
+        let mut woken = Vec::new();
+        for other in &others {
+            assert!(starts.leave(other));
+            woken.extend(starts.next(later(6_000)));
+        }
+        assert_eq!(woken.last(), Some(&worker));
+        assert_eq!(woken.iter().filter(|it| **it == worker).count(), 1);
+        assert_eq!(starts.try_start(&worker, 50, later(6_000)), Ok(()));
+    }
+
+    #[test]
+    fn objects_that_never_try_again_delay_others_for_ten_minutes_at_most() {
         let mut starts = StartLimit::at_most(NonZeroU32::new(10));
         for number in 0..1_000 {
-            let own = key(&format!("gone-{number}"));
+            let own = key(&format!("stuck-{number}"));
             assert!(starts.try_start(&own, 50, later(0)).is_err());
         }
         let mut now = later(5_000);
         while let Err(retry_at) = starts.try_start(&key("worker"), 50, now) {
-            assert!(retry_at <= now + MINUTE, "{now} {retry_at}");
             now = retry_at;
         }
-        assert!(now <= later(125_000), "{now}");
+        assert!(now <= later(610_000), "{now}");
+    }
+
+    #[test]
+    fn one_that_tries_again_late_keeps_its_place() {
+        let mut starts = StartLimit::at_most(NonZeroU32::new(1));
+        assert!(starts.try_start(&key("first"), 50, later(0)).is_err());
+        assert!(starts.try_start(&key("second"), 50, later(100)).is_err());
+        assert_eq!(
+            starts.try_start(&key("other"), 90, later(2_000)),
+            Err(later(3_000))
+        );
+        assert_eq!(starts.try_start(&key("other"), 90, later(3_000)), Ok(()));
+        // Both are overdue when the next one may start.
+        let late = later(300_000);
+        assert_eq!(starts.try_start(&key("first"), 50, late), Ok(()));
+        assert!(starts.try_start(&key("second"), 50, late).is_err());
+        assert!(starts.try_start(&key("third"), 50, later(300_001)).is_err());
+        let late = later(361_000);
+        assert!(starts.try_start(&key("third"), 50, late).is_err());
+        assert_eq!(starts.try_start(&key("second"), 50, late), Ok(()));
     }
 
     #[test]
