@@ -12,9 +12,10 @@ mod class_table;
 mod example;
 mod node;
 mod override_table;
-mod predicate;
+mod pattern;
 mod reference;
 mod requirement;
+mod schedule;
 mod set_table;
 mod table;
 #[cfg(test)]
@@ -274,9 +275,9 @@ pub fn check_schedule(schedule: &ScheduleSpec) -> Vec<Violation> {
 /// the operator did not write it.
 pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
     taint.key.len() <= MAX_NAME as usize
-        && predicate::is_qualified_name(&taint.key)
-        && !predicate::is_reserved_taint_key(&taint.key)
-        && predicate::is_label_value_text(&taint.value)
+        && requirement::is_qualified_name(&taint.key)
+        && !requirement::is_reserved_for_taints(&taint.key)
+        && requirement::is_label_value(&taint.value)
 }
 
 /// As [`check`], for a ScheduleOverride.

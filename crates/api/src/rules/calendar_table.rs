@@ -1,26 +1,28 @@
 //! The rules about a ScheduleCalendar, in the form of [`super::RULES`].
 
-use super::requirement::{A_DATE, DATES_IN_ORDER, NAME, Requirement, date};
+use super::node::text;
+use super::pattern::{is_match, matching, pattern};
+use super::requirement::{NAME, Requirement};
+use super::schedule::{A_DATE, DATES_IN_ORDER, has_one_or_range};
 use super::table::{END_DATES, NAMES, START_DATES};
-use super::{Examples, Rule, predicate};
+use super::{Examples, Rule};
 
 const DATE_OR_RANGE: Requirement = Requirement::new(
     "(has(self.date) ? !has(self.startDate) && !has(self.endDate) \
     : has(self.startDate) && has(self.endDate))",
-    predicate::has_date_or_range,
+    |node, _| has_one_or_range(node, "date"),
     "either date, or both startDate and endDate must be set",
 )
 .reading(&["date", "startDate", "endDate"]);
 
-const A_DATE_OF_SOME_YEAR: Requirement = Requirement::new(
+const A_DATE_OF_SOME_YEAR: Requirement = matching!(
     concat!(
-        "self.matches('^(",
-        date!(),
+        "^(",
+        pattern!(date),
         "|(0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)",
-        "|02-(0[1-9]|[12][0-9]))$')"
+        "|02-(0[1-9]|[12][0-9]))$"
     ),
-    predicate::is_a_date_of_some_year,
-    "must be a date such as '2026-12-24', or '12-24' for every year",
+    "must be a date such as '2026-12-24', or '12-24' for every year"
 );
 
 /// Every rule about a ScheduleCalendar.

@@ -3,9 +3,14 @@
 
 use std::sync::LazyLock;
 
+use serde_json::Value;
+
+use super::node::{is_set, text};
+use super::pattern::{is_match, matching, pattern};
 use super::reference::SCHEDULE_NAME;
 use super::requirement::{AT_MOST_A_DAY, AT_MOST_TWO_HOURS, DURATION, Requirement};
-use super::{Examples, RULES, Rule, predicate};
+use super::{Examples, RULES, Rule};
+use crate::scheduled_capacity::{FieldPath, is_scalar};
 
 /// What is added to the number of a rule about the schedule of a machine: SM004 is SM504 here.
 const OFFSET: u16 = 500;
@@ -17,35 +22,35 @@ const PATH: Requirement = Requirement::new(
     ([.][A-Za-z_][A-Za-z0-9_-]*|[[][^ !#-~][ !#-~]+[^ !#-~][]]\
     |[[][A-Za-z][A-Za-z0-9]*=[ !#-Z^-~]+[]]|[[](0|[1-9][0-9]{0,3})[]]){0,9}$') \
     && !self.matches('[[][A-Za-z][A-Za-z0-9]*=[ !#-Z^-~]+[]]$')",
-    predicate::is_field_path,
+    |node, _| text(node, |path| path.parse::<FieldPath>().is_ok()),
     "must be a path such as replicas, limits[\"cpu\"] or groups[name=a].quota: at most ten steps, \
     the last one not [name=value]",
 );
 
 const VALUE: Requirement = Requirement::new(
     "type(self) == int || type(self) == bool || type(self) == string && self.size() <= 253",
-    predicate::is_scalar_value,
+    |node, _| is_scalar(node),
     "must be an integer, a boolean or a string of at most 253 characters",
 )
 .only_in_policy();
 
 const CAPACITY_OR_FIELDS: Requirement = Requirement::new(
     "has(self.capacity) != has(self.fields)",
-    predicate::has_capacity_or_fields,
+    |node, _| is_set(node, "capacity") != is_set(node, "fields"),
     "exactly one of capacity and fields must be set",
 )
 .reading(&["capacity", "fields"]);
 
 const NAME_OR_TEMPLATE: Requirement = Requirement::new(
     "has(self.target.name) != has(self.template)",
-    predicate::has_name_or_template,
+    |node, _| is_set(&node["target"], "name") != is_set(node, "template"),
     "exactly one of target.name and template must be set",
 )
 .reading(&["target.name", "template"]);
 
 const SCALE: Requirement = Requirement::new(
     "self == 'scale'",
-    predicate::is_scale,
+    |node, _| text(node, |text| text == "scale"),
     "must be 'scale', or absent",
 );
 
@@ -53,27 +58,34 @@ const SCALED_FIELD: Requirement = Requirement::new(
     "!has(self.target.subresource) || self.target.subresource != 'scale' || !has(self.template) \
     && (!has(self.capacity) || self.capacity.field == 'replicas') \
     && (!has(self.fields) || self.fields.all(it, it.field == 'replicas'))",
-    predicate::scales_only_replicas,
+    scales_only_replicas,
     "through the subresource scale only the field replicas of an object that exists is written",
 )
 .reading(&["target.subresource", "template", "capacity", "fields"]);
+
+fn scales_only_replicas(node: &Value, _: &Value) -> bool {
+    let is_replicas = |written: &Value| text(&written["field"], |it| it == "replicas");
+    let mut fields = node["fields"].as_array().into_iter().flatten();
+    node["target"]["subresource"] != "scale"
+        || !is_set(node, "template")
+            && is_replicas(&node["capacity"])
+            && fields.all(is_replicas)
+}
 
 const SAME_TARGET: Requirement = Requirement::of_change(
     "self.spec.target == oldSelf.spec.target",
     "target must not change; create another ScheduledCapacity",
 );
 
-const TARGET_VERSION: Requirement = Requirement::new(
-    "self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
-    v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$')",
-    predicate::is_group_version,
-    "must be group and version such as 'apps/v1', or 'v1' for the kinds of the core",
+const TARGET_VERSION: Requirement = matching!(
+    "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
+    v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$",
+    "must be group and version such as 'apps/v1', or 'v1' for the kinds of the core"
 );
 
-const TARGET_KIND: Requirement = Requirement::new(
-    "self.matches('^[A-Z][A-Za-z0-9]{0,62}$')",
-    predicate::is_target_kind,
-    "must be 1 to 63 letters and digits, the first an upper-case letter",
+const TARGET_KIND: Requirement = matching!(
+    pattern!(kind),
+    "must be 1 to 63 letters and digits, the first an upper-case letter"
 );
 
 const PATHS: Examples = Examples::Text {

@@ -1,29 +1,38 @@
 //! The rules about a CapitalMarketsSchedule, in the form of [`super::RULES`].
 
-use super::requirement::{A_DATE, Requirement, WINDOW_DAYS, ZONE_NAME};
+use super::node::every_text;
+use super::pattern::{is_match, pattern};
+use super::requirement::Requirement;
+use super::schedule::{A_DATE, WINDOW_DAYS, ZONE_NAME, has_both_lists};
 use super::table::START_DATES;
-use super::{Examples, Rule, predicate};
+use super::{Examples, Rule};
 
 const BOTH_LISTS: Requirement = Requirement::new(
     "has(self.daysOfWeek) && self.daysOfWeek.size() > 0 \
     && has(self.hoursOfDay) && self.hoursOfDay.size() > 0",
-    predicate::has_both_lists,
+    |node, _| has_both_lists(node),
     "both daysOfWeek and hoursOfDay must be non-empty",
 );
 
 const ALL_HOURS: Requirement = Requirement::new(
-    "self.all(hour, \
-    hour.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$'))",
-    predicate::are_all_hours,
+    concat!("self.all(hour, hour.matches('", pattern!(hours), "'))"),
+    |node, _| every_text(node, |text| is_match!(text, pattern!(hours))),
     "must be hours or ranges (e.g. '9', '9-17', '0-9,18-23')",
 );
 
 const ALL_HOURS_OF_A_DAY: Requirement = Requirement::new(
-    "self.all(hour, \
-    !hour.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$') \
-    || hour.matches('^([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?\
-    (,([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)*$'))",
-    predicate::are_all_hours_of_a_day,
+    concat!(
+        "self.all(hour, !hour.matches('",
+        pattern!(hours),
+        "') || hour.matches('",
+        pattern!(hours of a day),
+        "'))"
+    ),
+    |node, _| {
+        every_text(node, |text| {
+            !is_match!(text, pattern!(hours)) || is_match!(text, pattern!(hours of a day))
+        })
+    },
     "hours must be from 0 to 23",
 );
 

@@ -3,11 +3,13 @@
 
 use std::sync::LazyLock;
 
+use super::node::text;
+use super::pattern::pattern;
 use super::requirement::{
-    A_MINUTE_TO_TWO_WEEKS, CLUSTER_NAME, DURATION, NAME, NO_NAMESPACE, Requirement,
-    ZONE_NAME,
+    CLUSTER_NAME, DURATION, NAME, NO_NAMESPACE, Requirement, lasting, lasts,
 };
-use super::{Examples, RULES, Rule, predicate};
+use super::schedule::ZONE_NAME;
+use super::{Examples, RULES, Rule};
 
 /// The fields that both have.
 const COMMON: [&str; 9] = [
@@ -34,19 +36,19 @@ const SOME_CLUSTER: Requirement = Requirement::new(
     "must name at least one Cluster",
 );
 
-const AT_MOST_HALF_AN_HOUR: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('30m')",
-    predicate::is_at_most_half_an_hour,
-    "must be at most 30m",
-);
+const AT_MOST_HALF_AN_HOUR: Requirement = lasting!(at most "30m", of 4 digits);
+const A_MINUTE_TO_TWO_WEEKS: Requirement = lasting!(from "1m" to "336h", of 7 digits);
 
 /// Nothing may hold a machine that must be gone by the end of its window.
 const NOTHING_HELD_BY_AN_END: Requirement = Requirement::new(
     "!has(self.shutdown) || !has(self.shutdown.endPolicy) \
     || self.shutdown.endPolicy != 'CompleteByWindowEnd' \
     || !has(self.stopsPerMinute) && (!has(self.minimumActive) || self.minimumActive == 0)",
-    predicate::holds_nothing_by_an_end,
+    |node, _| {
+        let is_by_an_end = node["shutdown"]["endPolicy"] == "CompleteByWindowEnd";
+        let minimum = node["minimumActive"].as_i64().unwrap_or(0);
+        !is_by_an_end || node["stopsPerMinute"].is_null() && minimum == 0
+    },
     "stopsPerMinute and minimumActive cannot hold machines whose shutdown.endPolicy is \
     CompleteByWindowEnd",
 )

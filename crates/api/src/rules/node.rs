@@ -8,11 +8,24 @@ pub(super) fn text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
     node.as_str().is_none_or(holds)
 }
 
-/// Whether a member is no list with items.
-pub(super) fn is_empty_list(node: &Value, member: &str) -> bool {
-    node.get(member)
-        .and_then(Value::as_array)
-        .is_none_or(Vec::is_empty)
+/// Whether every text of a list satisfies a predicate.
+pub(super) fn every_text(node: &Value, holds: impl Fn(&str) -> bool) -> bool {
+    let mut items = node.as_array().into_iter().flatten();
+    items.all(|item| text(item, &holds))
+}
+
+/// Whether every entry of a map satisfies a predicate about its key and its value.
+pub(super) fn every_entry(node: &Value, holds: impl Fn(&str, &Value) -> bool) -> bool {
+    let mut entries = node.as_object().into_iter().flatten();
+    entries.all(|(key, value)| holds(key, value))
+}
+
+/// Whether any of these members is a list with items.
+pub(super) fn has_items(node: &Value, members: &[&str]) -> bool {
+    let is_filled = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
+    members
+        .iter()
+        .any(|member| node.get(member).is_some_and(is_filled))
 }
 
 /// Whether a member exists and is not null.
@@ -20,15 +33,7 @@ pub(super) fn is_set(node: &Value, member: &str) -> bool {
     node.get(member).is_some_and(|member| !member.is_null())
 }
 
-/// Whether a text consists of digits.
-pub(super) fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// Whether digits, possibly with leading zeros, are a number within bounds.
-pub(super) fn is_number_within(text: &str, least: u32, most: u32) -> bool {
-    let significant = text.trim_start_matches('0');
-    is_number(text)
-        && significant.len() <= 2
-        && (least..=most).contains(&significant.parse().unwrap_or(0))
+/// Whether any of these members exists and is not null.
+pub(super) fn sets_any(node: &Value, members: &[&str]) -> bool {
+    members.iter().any(|member| is_set(node, member))
 }

@@ -1,32 +1,35 @@
 //! The rules about a ScheduleOverride, in the form of [`super::RULES`].
 
-use super::requirement::{NAME, Requirement, date};
-use super::table::NO_TIMES;
-use super::{Examples, Rule, predicate};
+use jiff::Timestamp;
+use serde_json::Value;
 
-/// An RFC 3339 time of this millennium. Every part is within its bounds, so that CEL's
-/// `timestamp()` parses every match.
-macro_rules! time {
-    () => {
-        concat!(
-            "^",
-            date!(),
-            "T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]([.][0-9]{1,9})?",
-            "(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
-        )
-    };
+use super::node::{has_items, is_set, text};
+use super::pattern::{is_match, pattern};
+use super::requirement::{NAME, Requirement};
+use super::table::NO_TIMES;
+use super::{Examples, Rule};
+use crate::time::MAX_OVERRIDE_DURATION;
+
+/// An RFC 3339 time of this millennium.
+fn time(text: &str) -> Option<Timestamp> {
+    let is_time = text.starts_with('2') && is_match!(text, pattern!(time));
+    is_time.then(|| text.parse().ok()).flatten()
 }
 
 const A_TIME: Requirement = Requirement::new(
-    concat!("self.matches('^2') && self.matches('", time!(), "')"),
-    predicate::is_a_time,
+    concat!("self.matches('^2') && self.matches('", pattern!(time), "')"),
+    |node, _| text(node, |text| time(text).is_some()),
     "must be an RFC 3339 time such as '2026-03-06T22:00:00Z'",
 );
 
 const NOT_EMPTY: Requirement = Requirement::new(
     "has(self.matchLabels) && self.matchLabels.size() > 0 \
     || has(self.matchExpressions) && self.matchExpressions.size() > 0",
-    predicate::is_not_empty_selector,
+    |node, _| {
+        let labels = node.get("matchLabels").and_then(Value::as_object);
+        labels.is_some_and(|labels| !labels.is_empty())
+            || has_items(node, &["matchExpressions"])
+    },
     "must not be empty",
 )
 .reading(&["matchLabels", "matchExpressions"]);
@@ -35,12 +38,16 @@ const TIMES_IN_ORDER: Requirement = Requirement::new(
     concat!(
         "!has(self.startTime) || !self.startTime.matches('^2') ",
         "|| !self.startTime.matches('",
-        time!(),
+        pattern!(time),
         "') || !self.endTime.matches('^2') || !self.endTime.matches('",
-        time!(),
+        pattern!(time),
         "') || timestamp(self.startTime) < timestamp(self.endTime)"
     ),
-    predicate::has_times_in_order,
+    |node, _| {
+        let member = |name: &str| node.get(name).and_then(Value::as_str).and_then(time);
+        let both = member("startTime").zip(member("endTime"));
+        both.is_none_or(|(start, end)| start < end)
+    },
     "endTime must be after startTime",
 )
 .reading(&["startTime", "endTime"]);
@@ -57,18 +64,27 @@ const SAME_TARGET: Requirement = Requirement::of_change(
 const WITHIN_TWO_WEEKS: Requirement = Requirement::new(
     concat!(
         "!self.matches('^2') || !self.matches('",
-        time!(),
+        pattern!(time),
         "') || object.metadata.?creationTimestamp.optMap(created, ",
         "timestamp(self) <= timestamp(created) + duration('336h')).orValue(true)"
     ),
-    predicate::is_within_two_weeks,
+    |node, object| {
+        let created = object.pointer("/metadata/creationTimestamp");
+        let created = created.and_then(Value::as_str);
+        let created = created.and_then(|it| it.parse::<Timestamp>().ok());
+        let latest = created.and_then(|it| it.checked_add(MAX_OVERRIDE_DURATION).ok());
+        text(node, |text| {
+            let both = time(text).zip(latest);
+            both.is_none_or(|(end, latest)| end <= latest)
+        })
+    },
     "must be at most 14 days after the creation",
 )
 .only_in_policy();
 
 const ONE_TARGET: Requirement = Requirement::new(
     "has(self.targetRef) != has(self.selector)",
-    predicate::has_one_target,
+    |node, _| is_set(node, "targetRef") != is_set(node, "selector"),
     "exactly one of targetRef and selector must be set",
 )
 .reading(&["targetRef", "selector"]);

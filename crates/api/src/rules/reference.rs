@@ -1,48 +1,57 @@
 //! What is required of a reference in `spec.schedule` to a shared schedule.
 
-use super::predicate;
+use super::node::{has_items, is_set, sets_any, text};
+use super::pattern::{is_match, matching, pattern};
 use super::requirement::Requirement;
+
+const MEMBERS: [&str; 3] = ["apiVersion", "kind", "name"];
 
 pub(super) const NO_FORM_BESIDE_REFERENCE: Requirement = Requirement::new(
     "!has(self.kind) || !has(self.cron) && !has(self.duration) && !has(self.windows) \
     && (!has(self.daysOfWeek) || self.daysOfWeek.size() == 0) \
     && (!has(self.hoursOfDay) || self.hoursOfDay.size() == 0)",
-    predicate::has_no_form_beside_reference,
+    |node, _| {
+        let has_form = || {
+            sets_any(node, &["cron", "duration", "windows"])
+                || has_items(node, &["daysOfWeek", "hoursOfDay"])
+        };
+        !is_set(node, "kind") || !has_form()
+    },
     "a reference is mutually exclusive with cron, duration, windows, daysOfWeek and hoursOfDay",
 )
 .reading(&["kind", "windows", "cron", "duration", "daysOfWeek", "hoursOfDay"]);
 
 pub(super) const WHOLE_REFERENCE: Requirement = Requirement::new(
     "has(self.apiVersion) == has(self.kind) && has(self.kind) == has(self.name)",
-    predicate::is_whole_reference,
+    |node, _| {
+        let set = MEMBERS.iter().filter(|member| is_set(node, member));
+        [0, MEMBERS.len()].contains(&set.count())
+    },
     "apiVersion, kind and name must be set together",
 )
 .reading(&["apiVersion", "kind", "name"]);
 
 pub(super) const NO_REFERENCE: Requirement = Requirement::new(
     "!has(self.apiVersion) && !has(self.kind) && !has(self.name)",
-    predicate::is_no_reference,
+    |node, _| !sets_any(node, &MEMBERS),
     "apiVersion, kind and name must not be set: a shared schedule cannot follow another",
 )
 .reading(&["apiVersion", "kind", "name"]);
 
-pub(super) const SPOT_GROUP: Requirement = Requirement::new(
-    "self.matches('^spotschedules[.]5spot[.]finos[.]org/[a-z0-9]+$')",
-    predicate::is_of_spot_group,
+pub(super) const SPOT_GROUP: Requirement = matching!(
+    "^spotschedules[.]5spot[.]finos[.]org/[a-z0-9]+$",
     "must be of group spotschedules.5spot.finos.org, such as \
-    'spotschedules.5spot.finos.org/v1alpha1'",
+    'spotschedules.5spot.finos.org/v1alpha1'"
 );
 
-pub(super) const SCHEDULE_KIND: Requirement = Requirement::new(
-    "self.matches('^[A-Z][A-Za-z0-9]{0,62}$')",
-    predicate::is_schedule_kind,
+pub(super) const SCHEDULE_KIND: Requirement = matching!(
+    pattern!(kind),
     "must be a kind, such as TimeBasedSpotSchedule: at most 63 letters and digits, the first an \
-    upper-case letter",
+    upper-case letter"
 );
 
-pub(super) const SCHEDULE_NAME: Requirement = Requirement::new(
-    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
-    predicate::is_object_name,
+pub(super) const SCHEDULE_NAME: Requirement = matching!(
+    pattern!(object name),
     "must be the name of an object: lower-case letters, digits, '-' and '.', a letter or digit \
-    at both ends",
+    at both ends"
 );

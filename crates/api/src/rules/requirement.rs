@@ -6,7 +6,13 @@
 
 use serde_json::Value;
 
-use super::predicate;
+use std::str::FromStr as _;
+
+use fivespot_schedule::Duration;
+
+use super::node::{every_entry, is_set, text};
+use super::pattern::{is_match, matching, pattern};
+use crate::name::{BOOTSTRAP_GROUPS, INFRASTRUCTURE_GROUPS};
 
 /// A rule in Rust, called with the node and the whole object.
 pub type Predicate = fn(&Value, &Value) -> bool;
@@ -93,144 +99,74 @@ impl Requirement {
 
 /// A text that is not empty; the message differs from field to field.
 pub(super) const fn not_empty(message: &'static str) -> Requirement {
-    Requirement::new("self.size() > 0", predicate::is_not_empty, message)
+    let holds = |node: &Value, _: &Value| text(node, |text| !text.is_empty());
+    Requirement::new("self.size() > 0", holds, message)
 }
 
-/// A duration as [`fivespot_schedule::Duration`] reads it.
-pub(super) const DURATION: Requirement = Requirement::new(
-    "self.matches('^[0-9]+[smh]$')",
-    predicate::is_a_duration,
-    "must be a duration string such as '5m', '30s', or '1h'",
+/// A duration as [`Duration`] reads it.
+pub(super) const DURATION: Requirement = matching!(
+    pattern!(duration),
+    "must be a duration string such as '5m', '30s', or '1h'"
 );
 
-/// The regular expression allows only as many digits as a duration within the bound can have,
-/// so that the argument of CEL's `duration()` is always in its range.
-pub(super) const AT_MOST_A_DAY: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,5}[smh]$') && duration(self) <= duration('24h')",
-    predicate::is_at_most_a_day,
-    "must be at most 24h",
-);
-
-pub(super) const A_FIRING: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,6}[smh]$') \
-    && duration(self) >= duration('1m') && duration(self) <= duration('168h')",
-    predicate::is_a_firing,
-    "must be from 1m to 168h",
-);
-
-pub(super) const AT_MOST_TWO_HOURS: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,4}[smh]$') && duration(self) <= duration('2h')",
-    predicate::is_at_most_two_hours,
-    "must be at most 2h",
-);
-
-pub(super) const A_MINUTE_TO_A_DAY: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,5}[smh]$') \
-    && duration(self) >= duration('1m') && duration(self) <= duration('24h')",
-    predicate::is_a_minute_to_a_day,
-    "must be from 1m to 24h",
-);
-
-pub(super) const A_MINUTE_TO_TWO_WEEKS: Requirement = Requirement::new(
-    "!self.matches('^[0-9]+[smh]$') \
-    || self.matches('^0*[0-9]{1,7}[smh]$') \
-    && duration(self) >= duration('1m') && duration(self) <= duration('336h')",
-    predicate::is_a_minute_to_two_weeks,
-    "must be from 1m to 336h",
-);
-
-pub(super) const DAYS: Requirement = Requirement::new(
-    "self.matches(\
-    '^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?\
-    (,(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?)*$')",
-    predicate::are_days,
-    "must be day names or ranges (e.g. 'mon', 'mon-fri', 'mon-wed,fri-sun')",
-);
-
-pub(super) const HOURS: Requirement = Requirement::new(
-    "self.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$')",
-    predicate::are_hours,
-    "must be hours or ranges (e.g. '9', '9-17', '0-9,18-23')",
-);
-
-pub(super) const HOURS_OF_A_DAY: Requirement = Requirement::new(
-    "\
-    !self.matches('^[0-9]{1,2}(-[0-9]{1,2})?(,[0-9]{1,2}(-[0-9]{1,2})?)*$') \
-    || self.matches('^([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?\
-    (,([01]?[0-9]|2[0-3])(-([01]?[0-9]|2[0-3]))?)*$')",
-    predicate::are_hours_of_a_day,
-    "hours must be from 0 to 23",
-);
-
-pub(super) const FIVE_FIELDS: Requirement = Requirement::new(
-    "self.matches('^[^ ]+( +[^ ]+){4}$')",
-    predicate::has_five_fields,
-    "must be five fields: minute, hour, day of month, month, day of week",
-);
-
-/// One field of a cron expression of five fields: the fields before it, one value of it as a
-/// regular expression, and the fields after it.
-macro_rules! cron_field {
-    ($before:literal, $value:literal, $after:literal) => {
-        concat!(
-            "!self.matches('^[^ ]+( +[^ ]+){4}$') || self.matches('(?i)",
-            $before,
-            cron_field!(entry $value),
-            "(,",
-            cron_field!(entry $value),
-            ")*",
-            $after,
-            "')"
+/// A duration within bounds. Its regular expression allows only as many digits as such a duration
+/// can have, so that the argument of CEL's `duration()` is always in its range.
+macro_rules! lasting {
+    (at most $most:literal, of $digits:literal digits) => {
+        Requirement::new(
+            lasting!(@cel $digits, concat!("duration(self) <= duration('", $most, "')")),
+            |node, _| text(node, |text| lasts(text, "0s", $most)),
+            concat!("must be at most ", $most),
         )
     };
-    (entry $value:literal) => {
+    (from $least:literal to $most:literal, of $digits:literal digits) => {
+        Requirement::new(
+            lasting!(@cel $digits, concat!(
+                "duration(self) >= duration('", $least, "') && ",
+                "duration(self) <= duration('", $most, "')"
+            )),
+            |node, _| text(node, |text| lasts(text, $least, $most)),
+            concat!("must be from ", $least, " to ", $most),
+        )
+    };
+    (@cel $digits:literal, $bounds:expr) => {
         concat!(
-            "([*](/0*[1-9][0-9]*)?|(",
-            $value,
-            ")(-(",
-            $value,
-            ")(/0*[1-9][0-9]*)?)?)"
+            "!self.matches('", pattern!(duration), "') ",
+            "|| self.matches('^0*[0-9]{1,", $digits, "}[smh]$') && ", $bounds
         )
     };
 }
+pub(super) use lasting;
 
-pub(super) const CRON_MINUTES: Requirement = Requirement::new(
-    cron_field!("^", "0*[1-5]?[0-9]", " "),
-    predicate::has_cron_minutes,
-    "minutes must be from 0 to 59",
-);
-pub(super) const CRON_HOURS: Requirement = Requirement::new(
-    cron_field!("^[^ ]+ +", "0*(1?[0-9]|2[0-3])", " "),
-    predicate::has_cron_hours,
-    "hours must be from 0 to 23",
-);
-pub(super) const CRON_DAYS_OF_MONTH: Requirement = Requirement::new(
-    cron_field!("^([^ ]+ +){2}", "0*([1-9]|[12][0-9]|3[01])", " "),
-    predicate::has_cron_days_of_month,
-    "days of the month must be from 1 to 31",
-);
-pub(super) const CRON_MONTHS: Requirement = Requirement::new(
-    cron_field!(
-        "^([^ ]+ +){3}",
-        "0*([1-9]|1[0-2])|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec",
-        " "
-    ),
-    predicate::has_cron_months,
-    "months must be from 1 to 12 or jan to dec",
-);
-pub(super) const CRON_DAYS_OF_WEEK: Requirement = Requirement::new(
-    cron_field!(" ", "0*[0-7]|sun|mon|tue|wed|thu|fri|sat", "$"),
-    predicate::has_cron_days_of_week,
-    "days of the week must be from 0 to 7 or sun to sat",
-);
+/// Whether a duration is within bounds. A text that is not a duration violates another rule.
+pub(super) fn lasts(text: &str, least: &str, most: &str) -> bool {
+    let [least, most] = [least, most].map(Duration::from_str);
+    let bounds = least.and_then(|least| Ok((least, most?)));
+    let is_within = |duration: Duration| {
+        bounds.is_ok_and(|(least, most)| duration.within(least, most).is_ok())
+    };
+    !is_match!(text, pattern!(duration)) || text.parse().is_ok_and(is_within)
+}
+
+pub(super) const AT_MOST_A_DAY: Requirement = lasting!(at most "24h", of 5 digits);
+pub(super) const AT_MOST_TWO_HOURS: Requirement = lasting!(at most "2h", of 4 digits);
+pub(super) const A_FIRING: Requirement = lasting!(from "1m" to "168h", of 6 digits);
+pub(super) const A_MINUTE_TO_A_DAY: Requirement =
+    lasting!(from "1m" to "24h", of 5 digits);
+
+macro_rules! version {
+    () => {
+        "^[^/]*/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$"
+    };
+}
 
 pub(super) const VERSION: Requirement = Requirement::new(
-    "!self.contains('/') || self.matches('^[^/]*/v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$')",
-    predicate::has_version,
+    concat!("!self.contains('/') || self.matches('", version!(), "')"),
+    |node, _| {
+        text(node, |text| {
+            !text.contains('/') || is_match!(text, version!())
+        })
+    },
     "must end in a version such as 'v1beta1'",
 );
 
@@ -239,82 +175,145 @@ macro_rules! is_qualified {
     ($text:literal) => {
         concat!(
             $text,
-            ".matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?",
-            "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') && ",
+            ".matches('",
+            pattern!(qualified name),
+            "') && ",
             $text,
-            ".matches('^([^/]{1,253}/)?[^/]+$')"
+            ".matches('",
+            pattern!(bounded domain),
+            "')"
         )
     };
 }
 
+pub(super) fn is_qualified_name(text: &str) -> bool {
+    is_match!(text, pattern!(qualified name)) && is_match!(text, pattern!(bounded domain))
+}
+
 pub(super) const QUALIFIED_NAME: Requirement = Requirement::new(
     is_qualified!("self"),
-    predicate::is_taint_key,
+    |node, _| text(node, is_qualified_name),
     "must be a qualified name: at most 63 letters, digits, '-', '_' and '.', \
     optionally after a DNS subdomain and '/'",
 );
 pub(super) const QUALIFIED_KEYS: Requirement = Requirement::new(
     concat!("self.all(key, ", is_qualified!("key"), ")"),
-    predicate::has_qualified_keys,
+    |node, _| every_entry(node, |key, _| is_qualified_name(key)),
     "keys must be qualified names: at most 63 letters, digits, '-', '_' and '.', \
     optionally after a DNS subdomain and '/'",
 )
 .only_in_policy();
 
+/// The prefixes of keys of Kubernetes, Cluster API and 5-Spot, those of them that users may set, and
+/// the single keys that they may set.
+macro_rules! reserved_keys {
+    (prefixes) => {
+        concat!(
+            "^([^/]*[.])?(5spot[.]finos[.]org|5spot[.]eribourg[.]dev",
+            "|kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io)/"
+        )
+    };
+    (except) => {
+        concat!(
+            "^(node-role[.]kubernetes[.]io|node-restriction[.]kubernetes[.]io",
+            "|node[.]cluster[.]x-k8s[.]io)/"
+        )
+    };
+}
+
 pub(super) const NO_RESERVED_KEYS: Requirement = Requirement::new(
-    "self.all(key, \
-    !key.matches('^([^/]*[.])?(5spot[.]finos[.]org|5spot[.]eribourg[.]dev\
-    |kubernetes[.]io|k8s[.]io|cluster[.]x-k8s[.]io)/') \
-    || key.matches('^(node-role[.]kubernetes[.]io|node-restriction[.]kubernetes[.]io\
-    |node[.]cluster[.]x-k8s[.]io)/') \
-    || key in ['cluster.x-k8s.io/skip-remediation', \
-    'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach'])",
-    predicate::has_no_reserved_keys,
+    concat!(
+        "self.all(key, !key.matches('",
+        reserved_keys!(prefixes),
+        "') || key.matches('",
+        reserved_keys!(except),
+        "') || key in ['cluster.x-k8s.io/skip-remediation', ",
+        "'machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach'])"
+    ),
+    |node, _| {
+        let single = [
+            "cluster.x-k8s.io/skip-remediation",
+            "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach",
+        ];
+        every_entry(node, |key, _| {
+            !is_match!(key, reserved_keys!(prefixes))
+                || is_match!(key, reserved_keys!(except))
+                || single.contains(&key)
+        })
+    },
     "keys must not be reserved by Kubernetes, Cluster API or 5-Spot",
 )
 .only_in_policy();
 
-pub(super) const LABEL_VALUE: Requirement = Requirement::new(
-    "self.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$')",
-    predicate::is_label_value,
+pub(super) fn is_label_value(text: &str) -> bool {
+    is_match!(text, pattern!(label value))
+}
+
+pub(super) const LABEL_VALUE: Requirement = matching!(
+    pattern!(label value),
     "must be empty, or at most 63 letters, digits, '-', '_' and '.' with a \
-    letter or digit at both ends",
+    letter or digit at both ends"
 );
 pub(super) const LABEL_VALUES: Requirement = Requirement::new(
-    "self.all(key, \
-    self[key].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))",
-    predicate::has_label_values,
+    concat!(
+        "self.all(key, self[key].matches('",
+        pattern!(label value),
+        "'))"
+    ),
+    |node, _| every_entry(node, |_, value| text(value, is_label_value)),
     "values must be empty, or at most 63 letters, digits, '-', '_' and '.' with \
     a letter or digit at both ends",
 );
 
 pub(super) const NO_RESERVED_TAINT: Requirement = Requirement::new(
-    "!self.matches('^(5spot[.]finos[.]org|kubernetes[.]io\
-    |node[.]kubernetes[.]io|node-role[.]kubernetes[.]io)/')",
-    predicate::is_not_reserved_for_taints,
+    concat!("!self.matches('", pattern!(reserved taint), "')"),
+    |node, _| text(node, |text| !is_reserved_for_taints(text)),
     "must not begin with 5spot.finos.org/, kubernetes.io/, node.kubernetes.io/ \
     or node-role.kubernetes.io/",
 );
 
-pub(super) const KUBERNETES_VERSION: Requirement = Requirement::new(
-    "self.matches('^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$')",
-    predicate::is_kubernetes_version,
-    "must be a Kubernetes version such as 'v1.31.2'",
+pub(super) fn is_reserved_for_taints(key: &str) -> bool {
+    is_match!(key, pattern!(reserved taint))
+}
+
+pub(super) const KUBERNETES_VERSION: Requirement = matching!(
+    "^v?[0-9]+[.][0-9]+[.][0-9]+([-+].*)?$",
+    "must be a Kubernetes version such as 'v1.31.2'"
 );
+
+/// The maximum total size of keys and values of the annotations of an object, in bytes.
+const MAX_ANNOTATION_BYTES: usize = 65_536;
 
 pub(super) const BOUNDED_SIZE: Requirement = Requirement::new(
     "self.map(key, bytes(key).size() + bytes(self[key]).size()).sum() <= 65536",
-    predicate::are_of_bounded_size,
+    |node, _| {
+        let entries = node.as_object().into_iter().flatten();
+        let bytes = entries.map(|(key, value)| {
+            let value = value.as_str().unwrap_or_default();
+            key.len().saturating_add(value.len())
+        });
+        bytes.fold(0, usize::saturating_add) <= MAX_ANNOTATION_BYTES
+    },
     "keys and values together must be at most 64 KiB",
 )
 .only_in_policy();
 
+/// Bootstrap and infrastructure are objects of different kinds, whatever their versions: both get the
+/// name of the ScheduledMachine.
 pub(super) const TWO_KINDS: Requirement = Requirement::new(
     "!has(self.bootstrapSpec) || !has(self.infrastructureSpec) \
     || self.bootstrapSpec.kind != self.infrastructureSpec.kind \
     || self.bootstrapSpec.apiVersion.split('/')[0] \
     != self.infrastructureSpec.apiVersion.split('/')[0]",
-    predicate::has_two_kinds,
+    |node, _| {
+        let kind_of = |role: &str| {
+            let object = node.get(role)?;
+            let group = object.get("apiVersion")?.as_str()?.split('/').next()?;
+            Some((group, object.get("kind")?.as_str()?))
+        };
+        let kinds = kind_of("bootstrapSpec").zip(kind_of("infrastructureSpec"));
+        kinds.is_none_or(|(bootstrap, infrastructure)| bootstrap != infrastructure)
+    },
     "bootstrapSpec and infrastructureSpec must not have the same group and kind",
 )
 .reading(&[
@@ -326,20 +325,20 @@ pub(super) const TWO_KINDS: Requirement = Requirement::new(
 
 pub(super) const NO_NAME: Requirement = Requirement::new(
     "!has(self.name)",
-    predicate::has_no_name,
+    |node, _| !is_set(node, "name"),
     "name must not be set: the object has the name of the ScheduledMachine",
 )
 .reading(&["name"]);
 
 pub(super) const NO_NAMESPACE: Requirement = Requirement::new(
     "!has(self.namespace)",
-    predicate::has_no_namespace,
+    |node, _| !is_set(node, "namespace"),
     "namespace must not be set: the object is in the namespace of the ScheduledMachine",
 );
 
 pub(super) const NO_KATA: Requirement = Requirement::new(
     "!has(self.kata)",
-    predicate::has_no_kata,
+    |node, _| !is_set(node, "kata"),
     "kata is not part of this API; remove it and configure the host's container runtime \
     outside of 5-Spot, see docs/migration.md",
 )
@@ -347,126 +346,48 @@ pub(super) const NO_KATA: Requirement = Requirement::new(
 
 pub(super) const COMMANDS_ONCE: Requirement = Requirement::new(
     "!has(self.killIfCommands) || !has(self.reclaim) || !has(self.reclaim.commands)",
-    predicate::has_commands_once,
+    |node, _| !is_set(node, "killIfCommands") || !is_set(&node["reclaim"], "commands"),
     "killIfCommands is mutually exclusive with reclaim.commands — set one or the other, not both",
 )
 .reading(&["killIfCommands", "reclaim"]);
 
-pub(super) const NAME: Requirement = Requirement::new(
-    "self.matches('^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$')",
-    predicate::is_name,
+pub(super) const NAME: Requirement = matching!(
+    "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$",
     "must be a DNS label of at most 63 characters: lower-case letters, digits \
-    and '-', a letter or digit at both ends",
+    and '-', a letter or digit at both ends"
 );
-
-pub(super) const NO_OTHER_FORM: Requirement = Requirement::new(
-    "!has(self.windows) || !has(self.cron) && !has(self.duration) \
-    && (!has(self.daysOfWeek) || self.daysOfWeek.size() == 0) \
-    && (!has(self.hoursOfDay) || self.hoursOfDay.size() == 0)",
-    predicate::has_no_other_form,
-    "windows is mutually exclusive with cron, duration, daysOfWeek and hoursOfDay",
-)
-.reading(&["windows", "cron", "duration", "daysOfWeek", "hoursOfDay"]);
-
-pub(super) const WINDOW_DAYS: Requirement = Requirement::new(
-    "self.all(day, day.matches(\
-    '^(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?\
-    (,(mon|tue|wed|thu|fri|sat|sun)(-(mon|tue|wed|thu|fri|sat|sun))?)*$'))",
-    predicate::are_all_days,
-    "must be day names or ranges (e.g. 'mon', 'mon-fri', 'mon-wed,fri-sun')",
-);
-
-pub(super) const TIME_OF_DAY: Requirement = Requirement::new(
-    "self.matches('^([01][0-9]|2[0-3]):[0-5][0-9]$')",
-    predicate::is_time_of_day,
-    "must be a time of day from '00:00' to '23:59'",
-);
-
-/// A date that exists, `YYYY-MM-DD`, as a regular expression.
-macro_rules! date {
-    () => {
-        concat!(
-            "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])",
-            "|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))",
-            "|([0-9]{2}(0[48]|[2468][048]|[13579][26])",
-            "|([02468][048]|[13579][26])00)-02-29)"
-        )
-    };
-}
-pub(super) use date;
-
-pub(super) const A_DATE: Requirement = Requirement::new(
-    concat!("self.matches('^", date!(), "$')"),
-    predicate::is_a_date,
-    "must be a date such as '2026-12-24'",
-);
-
-pub(super) const CALENDAR_OR_DATES: Requirement = Requirement::new(
-    "(has(self.calendarRef) ? !has(self.startDate) && !has(self.endDate) \
-    : has(self.startDate) && has(self.endDate))",
-    predicate::has_calendar_or_dates,
-    "either calendarRef, or both startDate and endDate must be set",
-)
-.reading(&["calendarRef", "startDate", "endDate"]);
-
-pub(super) const DATES_IN_ORDER: Requirement = Requirement::new(
-    "!has(self.startDate) || !has(self.endDate) \
-    || !self.startDate.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$') \
-    || !self.endDate.matches('^[0-9]{4}-[0-9]{2}-[0-9]{2}$') \
-    || self.startDate <= self.endDate",
-    predicate::has_dates_in_order,
-    "endDate must not be before startDate",
-)
-.reading(&["startDate", "endDate"]);
-
-pub(super) const OBJECT_NAME: Requirement = Requirement::new(
-    "self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$')",
-    predicate::is_object_name,
-    "must be the name of a ScheduleCalendar: lower-case letters, digits, '-' and \
-    '.', a letter or digit at both ends",
-);
-
-pub(super) const CRON_OR_LISTS: Requirement = Requirement::new(
-    "!has(self.cron) || (!has(self.daysOfWeek) || self.daysOfWeek.size() == 0) \
-    && (!has(self.hoursOfDay) || self.hoursOfDay.size() == 0)",
-    predicate::is_cron_or_lists,
-    "cron is mutually exclusive with daysOfWeek and hoursOfDay — set one or the \
-    other, not both",
-)
-.reading(&["cron", "daysOfWeek", "hoursOfDay", "windows", "kind"]);
-
-pub(super) const COMPLETE: Requirement = Requirement::new(
-    "has(self.cron) || has(self.windows) || has(self.kind) || has(self.daysOfWeek) \
-    && self.daysOfWeek.size() > 0 && has(self.hoursOfDay) && self.hoursOfDay.size() > 0",
-    predicate::is_complete,
-    "both daysOfWeek and hoursOfDay must be non-empty",
-)
-.reading(&["cron", "daysOfWeek", "hoursOfDay", "windows", "kind"]);
 
 pub(super) const GROUP: Requirement = Requirement::new(
     "self.contains('/')",
-    predicate::has_group,
+    |node, _| text(node, |text| text.contains('/')),
     "must use a namespaced API group",
 );
+
+fn is_of_group(node: &Value, groups: &[&str]) -> bool {
+    text(node, |text| {
+        text.split_once('/')
+            .is_none_or(|(group, _)| groups.contains(&group))
+    })
+}
 
 pub(super) const BOOTSTRAP_GROUP: Requirement = Requirement::new(
     "!self.contains('/') || self.startsWith('bootstrap.cluster.x-k8s.io/') \
     || self.startsWith('k0smotron.io/')",
-    predicate::is_bootstrap_group,
+    |node, _| is_of_group(node, &BOOTSTRAP_GROUPS),
     "must be from an allowed group: bootstrap.cluster.x-k8s.io or k0smotron.io",
 );
 
 pub(super) const INFRASTRUCTURE_GROUP: Requirement = Requirement::new(
     "!self.contains('/') || self.startsWith('infrastructure.cluster.x-k8s.io/') \
     || self.startsWith('k0smotron.io/')",
-    predicate::is_infrastructure_group,
+    |node, _| is_of_group(node, &INFRASTRUCTURE_GROUPS),
     "must be from an allowed group: infrastructure.cluster.x-k8s.io or k0smotron.io",
 );
 
-pub(super) const CLUSTER_NAME: Requirement = Requirement::new(
-    "self.size() == 0 || self.matches('^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$')",
-    predicate::is_cluster_name,
-    "must be at most 63 letters, digits, '.', '_' and '-', the first a letter or digit",
+pub(super) const CLUSTER_NAME: Requirement = matching!(
+    unless empty,
+    "^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$",
+    "must be at most 63 letters, digits, '.', '_' and '-', the first a letter or digit"
 );
 
 pub(super) const SAME_CLUSTER: Requirement = Requirement::of_change(
@@ -492,48 +413,34 @@ pub(super) const NOT_AUDITED_WHILE_IT_EXISTS: Requirement = Requirement::of_chan
     as it is with an override of mode Hold",
 );
 
-pub(super) const DURATION_ONLY_WITH_CRON: Requirement = Requirement::new(
-    "!has(self.duration) || has(self.cron) || has(self.windows) || has(self.kind)",
-    predicate::has_duration_only_with_cron,
-    "duration must not be set without cron",
-)
-.reading(&["cron", "duration", "windows", "kind"]);
-
-pub(super) const ZONE_NAME: Requirement = Requirement::new(
-    "self.matches('^[A-Za-z][A-Za-z0-9_+/-]*$')",
-    predicate::is_zone_name,
-    "must be an IANA time zone name such as 'Europe/Zurich'",
+pub(super) const KIND: Requirement = matching!(
+    unless empty,
+    pattern!(kind),
+    "must be at most 63 letters and digits, the first an upper-case letter"
 );
 
-pub(super) const KIND: Requirement = Requirement::new(
-    "self.size() == 0 || self.matches('^[A-Z][A-Za-z0-9]{0,62}$')",
-    predicate::is_kind,
-    "must be at most 63 letters and digits, the first an upper-case letter",
-);
+macro_rules! shared_kind {
+    () => {
+        "(Template|Cluster|List|Identity)$"
+    };
+}
 
 pub(super) const KIND_OF_ONE_MACHINE: Requirement = Requirement::new(
-    "!self.matches('(Template|Cluster|List|Identity)$')",
-    predicate::is_kind_of_one_machine,
+    concat!("!self.matches('", shared_kind!(), "')"),
+    |node, _| text(node, |text| !is_match!(text, shared_kind!())),
     "must be the kind of an object of one machine, not a template, cluster, list or \
     identity",
 );
 
 pub(super) const OWN_NAMESPACE: Requirement = Requirement::new(
     "self == object.metadata.?namespace.orValue(self)",
-    predicate::is_own_namespace,
+    |node, object| {
+        // A file that is checked offline may omit its namespace; `kubectl apply` sets it.
+        let own = object.pointer("/metadata/namespace");
+        own.is_none_or(|own| own.is_null() || node == own)
+    },
     "must be the namespace of the ScheduledMachine",
 )
 .only_in_policy();
 
-pub(super) const NOT_BLANK: Requirement = Requirement::new(
-    "self.matches('[^ ]')",
-    predicate::is_not_blank,
-    "must not be blank",
-);
-
-pub(super) const ONE_END: Requirement = Requirement::new(
-    "has(self.end) != has(self.duration)",
-    predicate::has_one_end,
-    "exactly one of end and duration must be set",
-)
-.reading(&["end", "duration"]);
+pub(super) const NOT_BLANK: Requirement = matching!("[^ ]", "must not be blank");

@@ -3,14 +3,15 @@
 
 use std::sync::LazyLock;
 
+use super::node::text;
+use super::pattern::{is_match, matching};
 use super::requirement::{Requirement, not_empty};
-use super::{Examples, RULES, Rule, predicate};
+use super::{Examples, RULES, Rule};
 
-const NAME_OF_A_SET: Requirement = Requirement::new(
-    "self.matches('^[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?$')",
-    predicate::is_name_of_a_set,
+const NAME_OF_A_SET: Requirement = matching!(
+    "^[a-z0-9]([-a-z0-9]{0,56}[a-z0-9])?$",
     "must be a DNS label of at most 58 characters: lower-case letters, digits \
-    and '-', a letter or digit at both ends",
+    and '-', a letter or digit at both ends"
 )
 .only_in_policy();
 
