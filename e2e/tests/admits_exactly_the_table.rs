@@ -168,11 +168,11 @@ pub(crate) fn is_object_name(rule: &Rule, example: &str) -> bool {
 
 async fn assert_table(cluster: &Cluster, resource: &Resource, has_crd_rules: bool) {
     for rule in resource.rules() {
-        for example in rule.examples.accepts() {
+        for example in rule.requirement.examples.accepts() {
             let answer = answer(cluster, rule, example).await;
             assert_eq!(answer, None, "{} {example}", rule.id);
         }
-        for example in rule.examples.rejects() {
+        for example in rule.requirement.examples.rejects() {
             if !is_object_name(rule, example) {
                 continue;
             }

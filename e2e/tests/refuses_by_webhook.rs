@@ -49,7 +49,7 @@ const DENIED: &str = "admission webhook \"scheduledmachine-validation.5spot.fino
 /// The rejected examples of all rules that can be sent to a server.
 fn rejected() -> impl Iterator<Item = (&'static Rule, &'static str)> {
     let of_rule = |rule: &'static Rule| {
-        let examples = rule.examples.rejects().iter();
+        let examples = rule.requirement.examples.rejects().iter();
         examples.map(move |example| (rule, *example))
     };
     let all = RULES.iter().flat_map(of_rule);

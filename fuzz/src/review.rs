@@ -41,8 +41,8 @@ pub(crate) const WORDS: &[&str] = &[
 /// A review of a valid object and one of an invalid object for each rule.
 pub(crate) fn seeds() -> Vec<Vec<u8>> {
     let examples = RULES.iter().flat_map(|rule| {
-        let rejected = rule.examples.rejects().iter().take(1);
-        let accepted = rule.examples.accepts().iter().take(1);
+        let rejected = rule.requirement.examples.rejects().iter().take(1);
+        let accepted = rule.requirement.examples.accepts().iter().take(1);
         accepted
             .chain(rejected)
             .map(move |example| admission_review(rule, example))

@@ -283,13 +283,21 @@ fn section(page: &mut String, rule: &Rule) {
         why = rule.why,
         cel = rule.requirement.cel,
     );
-    let shown = |example: &&str| match rule.examples {
+    let shown = |example: &&str| match rule.requirement.examples {
         Examples::Text { .. } => format!("`\"{example}\"`"),
         Examples::Json { .. } => format!("`{example}`"),
         Examples::Sizes { .. } => (*example).to_owned(),
     };
     let list =
         |examples: &[&str]| examples.iter().map(shown).collect::<Vec<_>>().join(", ");
-    let _ = writeln!(page, "- accepted: {}", list(rule.examples.accepts()));
-    let _ = writeln!(page, "- rejected: {}", list(rule.examples.rejects()));
+    let _ = writeln!(
+        page,
+        "- accepted: {}",
+        list(rule.requirement.examples.accepts())
+    );
+    let _ = writeln!(
+        page,
+        "- rejected: {}",
+        list(rule.requirement.examples.rejects())
+    );
 }

@@ -9,6 +9,7 @@ mod capacity_table;
 mod capital_markets_table;
 mod class;
 mod class_table;
+mod created;
 mod example;
 mod node;
 mod override_table;
@@ -46,13 +47,13 @@ pub use capital_markets_table::CAPITAL_MARKETS_RULES;
 pub use class_table::class_rules;
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
-pub use requirement::{Layer, Predicate, Requirement};
+pub use requirement::{Examples, Layer, Predicate, Requirement};
 pub use set_table::set_rules;
 pub use table::RULES;
 pub use time_based_table::time_based_rules;
 
 /// One rule.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Rule {
     /// The stable number, `SM001`; never reused for another rule.
     pub id: &'static str,
@@ -61,36 +62,8 @@ pub struct Rule {
     pub path: &'static str,
     /// What the node must be.
     pub requirement: Requirement,
-    /// Values that it accepts and rejects.
-    pub examples: Examples,
     /// Why the rule exists.
     pub why: &'static str,
-}
-
-/// Values of a rule's node.
-#[derive(Clone, Copy, Debug)]
-pub enum Examples {
-    /// Strings.
-    Text {
-        /// Those that satisfy the rule.
-        accepts: &'static [&'static str],
-        /// Those that violate it.
-        rejects: &'static [&'static str],
-    },
-    /// JSON texts.
-    Json {
-        /// Those that satisfy the rule.
-        accepts: &'static [&'static str],
-        /// Those that violate it.
-        rejects: &'static [&'static str],
-    },
-    /// Maps of texts, each given by the total size of its keys and values: `7 bytes`.
-    Sizes {
-        /// Those that satisfy the rule.
-        accepts: &'static [&'static str],
-        /// Those that violate it.
-        rejects: &'static [&'static str],
-    },
 }
 
 /// Every rule about every kind: kind by kind, those of a kind in the order of their ids.
@@ -106,6 +79,21 @@ impl Rule {
         RESOURCES.iter().find(is_in).unwrap_or(SCHEDULED_MACHINE)
     }
 
+    /// The same with another number, about another kind.
+    fn numbered(self, number: u16) -> Self {
+        let id = format!("SM{number:03}").leak();
+        Self { id, ..self }
+    }
+
+    /// The same with a number that is higher by `offset`.
+    fn renumbered(self, offset: u16) -> Self {
+        self.numbered(self.number().unwrap_or_default() + offset)
+    }
+
+    fn number(&self) -> Option<u16> {
+        self.id.get(2..)?.parse().ok()
+    }
+
     /// Finds a rule by its id, in any case, or by its number only.
     ///
     /// # Example
@@ -119,9 +107,8 @@ impl Rule {
             Some(prefix) if prefix.eq_ignore_ascii_case("SM") => id.get(2..)?,
             _ => id,
         };
-        let number = |digits: &str| digits.parse::<u16>().ok();
-        let wanted = number(digits)?;
-        all().find(|rule| rule.id.get(2..).and_then(number) == Some(wanted))
+        let wanted: u16 = digits.parse().ok()?;
+        all().find(|rule| rule.number() == Some(wanted))
     }
 
     /// The field that the rule checks, without indices.
@@ -275,9 +262,9 @@ pub fn check_schedule(schedule: &ScheduleSpec) -> Vec<Violation> {
 /// the operator did not write it.
 pub fn is_acceptable_taint(taint: &NodeTaint) -> bool {
     taint.key.len() <= MAX_NAME as usize
-        && requirement::is_qualified_name(&taint.key)
-        && !requirement::is_reserved_for_taints(&taint.key)
-        && requirement::is_label_value(&taint.value)
+        && created::is_qualified_name(&taint.key)
+        && !created::is_reserved_for_taints(&taint.key)
+        && created::is_label_value(&taint.value)
 }
 
 /// As [`check`], for a ScheduleOverride.

@@ -25,70 +25,7 @@ const PATH: Requirement = Requirement::new(
     |node, _| text(node, |path| path.parse::<FieldPath>().is_ok()),
     "must be a path such as replicas, limits[\"cpu\"] or groups[name=a].quota: at most ten steps, \
     the last one not [name=value]",
-);
-
-const VALUE: Requirement = Requirement::new(
-    "type(self) == int || type(self) == bool || type(self) == string && self.size() <= 253",
-    |node, _| is_scalar(node),
-    "must be an integer, a boolean or a string of at most 253 characters",
-)
-.only_in_policy();
-
-const CAPACITY_OR_FIELDS: Requirement = Requirement::new(
-    "has(self.capacity) != has(self.fields)",
-    |node, _| is_set(node, "capacity") != is_set(node, "fields"),
-    "exactly one of capacity and fields must be set",
-)
-.reading(&["capacity", "fields"]);
-
-const NAME_OR_TEMPLATE: Requirement = Requirement::new(
-    "has(self.target.name) != has(self.template)",
-    |node, _| is_set(&node["target"], "name") != is_set(node, "template"),
-    "exactly one of target.name and template must be set",
-)
-.reading(&["target.name", "template"]);
-
-const SCALE: Requirement = Requirement::new(
-    "self == 'scale'",
-    |node, _| text(node, |text| text == "scale"),
-    "must be 'scale', or absent",
-);
-
-const SCALED_FIELD: Requirement = Requirement::new(
-    "!has(self.target.subresource) || self.target.subresource != 'scale' || !has(self.template) \
-    && (!has(self.capacity) || self.capacity.field == 'replicas') \
-    && (!has(self.fields) || self.fields.all(it, it.field == 'replicas'))",
-    scales_only_replicas,
-    "through the subresource scale only the field replicas of an object that exists is written",
-)
-.reading(&["target.subresource", "template", "capacity", "fields"]);
-
-fn scales_only_replicas(node: &Value, _: &Value) -> bool {
-    let is_replicas = |written: &Value| text(&written["field"], |it| it == "replicas");
-    let mut fields = node["fields"].as_array().into_iter().flatten();
-    node["target"]["subresource"] != "scale"
-        || !is_set(node, "template")
-            && is_replicas(&node["capacity"])
-            && fields.all(is_replicas)
-}
-
-const SAME_TARGET: Requirement = Requirement::of_change(
-    "self.spec.target == oldSelf.spec.target",
-    "target must not change; create another ScheduledCapacity",
-);
-
-const TARGET_VERSION: Requirement = matching!(
-    "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
-    v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$",
-    "must be group and version such as 'apps/v1', or 'v1' for the kinds of the core"
-);
-
-const TARGET_KIND: Requirement = matching!(
-    pattern!(kind),
-    "must be 1 to 63 letters and digits, the first an upper-case letter"
-);
-
-const PATHS: Examples = Examples::Text {
+).examples(Examples::Text {
     accepts: &[
         "replicas",
         "hard[\"requests.cpu\"]",
@@ -107,46 +44,64 @@ const PATHS: Examples = Examples::Text {
         "a[name=md-0]",
         "a.b.c.d.e.f.g.h.i.j.k",
     ],
-};
+});
 
-const VALUES: Examples = Examples::Json {
+const VALUE: Requirement = Requirement::new(
+    "type(self) == int || type(self) == bool || type(self) == string && self.size() <= 253",
+    |node, _| is_scalar(node),
+    "must be an integer, a boolean or a string of at most 253 characters",
+)
+.only_in_policy().examples(Examples::Json {
     accepts: &["3", "-1", "true", "\"500m\"", "\"\""],
     rejects: &["1.5", "[3]", "{\"value\": 3}"],
-};
+});
 
-const OWN: &[Rule] = &[
-    Rule {
-        id: "SM701",
-        path: "spec",
-        requirement: CAPACITY_OR_FIELDS,
-        examples: Examples::Json {
+const CAPACITY_OR_FIELDS: Requirement = Requirement::new(
+    "has(self.capacity) != has(self.fields)",
+    |node, _| is_set(node, "capacity") != is_set(node, "fields"),
+    "exactly one of capacity and fields must be set",
+)
+.reading(&["capacity", "fields"]).examples(Examples::Json {
             accepts: &["{}"],
             rejects: &[
                 r#"{"fields": [{"field": "paused", "activeValue": false, "inactiveValue": true}]}"#,
             ],
-        },
-        why: "`capacity` is the short form for one field.",
-    },
-    Rule {
-        id: "SM702",
-        path: "spec",
-        requirement: NAME_OR_TEMPLATE,
-        examples: Examples::Json {
-            accepts: &[
-                r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment"}, "template": {}}"#,
-            ],
-            rejects: &[
-                r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment"}}"#,
-                r#"{"template": {}}"#,
-            ],
-        },
-        why: "The target is an object that exists, or one that is created.",
-    },
-    Rule {
-        id: "SM703",
-        path: "spec",
-        requirement: SCALED_FIELD,
-        examples: Examples::Json {
+        });
+
+const NAME_OR_TEMPLATE: Requirement = Requirement::new(
+    "has(self.target.name) != has(self.template)",
+    |node, _| is_set(&node["target"], "name") != is_set(node, "template"),
+    "exactly one of target.name and template must be set",
+)
+.reading(&["target.name", "template"])
+.examples(Examples::Json {
+    accepts: &[
+        r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment"}, "template": {}}"#,
+    ],
+    rejects: &[
+        r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment"}}"#,
+        r#"{"template": {}}"#,
+    ],
+});
+
+const SCALE: Requirement = Requirement::new(
+    "self == 'scale'",
+    |node, _| text(node, |text| text == "scale"),
+    "must be 'scale', or absent",
+)
+.examples(Examples::Text {
+    accepts: &["scale"],
+    rejects: &["", "status", "Scale"],
+});
+
+const SCALED_FIELD: Requirement = Requirement::new(
+    "!has(self.target.subresource) || self.target.subresource != 'scale' || !has(self.template) \
+    && (!has(self.capacity) || self.capacity.field == 'replicas') \
+    && (!has(self.fields) || self.fields.all(it, it.field == 'replicas'))",
+    scales_only_replicas,
+    "through the subresource scale only the field replicas of an object that exists is written",
+)
+.reading(&["target.subresource", "template", "capacity", "fields"]).examples(Examples::Json {
             accepts: &[
                 r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web",
                     "subresource": "scale"}}"#,
@@ -157,178 +112,180 @@ const OWN: &[Rule] = &[
                 r#"{"target": {"apiVersion": "apps/v1", "kind": "Deployment",
                     "subresource": "scale"}, "template": {}}"#,
             ],
-        },
+        });
+
+fn scales_only_replicas(node: &Value, _: &Value) -> bool {
+    let is_replicas = |written: &Value| text(&written["field"], |it| it == "replicas");
+    let mut fields = node["fields"].as_array().into_iter().flatten();
+    node["target"]["subresource"] != "scale"
+        || !is_set(node, "template")
+            && is_replicas(&node["capacity"])
+            && fields.all(is_replicas)
+}
+
+const SAME_TARGET: Requirement = Requirement::of_change(
+    "self.spec.target == oldSelf.spec.target",
+    "target must not change; create another ScheduledCapacity",
+).examples(Examples::Json {
+            accepts: &[r#"{"from": {"enabled": true}, "to": {"enabled": false}}"#],
+            rejects: &[
+                r#"{"from": {"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}},
+                    "to": {"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "b"}}}"#,
+            ],
+        });
+
+const TARGET_VERSION: Requirement = matching!(
+    "^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?\
+    v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$",
+    "must be group and version such as 'apps/v1', or 'v1' for the kinds of the core"
+)
+.examples(Examples::Text {
+    accepts: &[
+        "v1",
+        "apps/v1",
+        "karpenter.sh/v1",
+        "cluster.x-k8s.io/v1beta1",
+    ],
+    rejects: &["", "apps", "apps/", "apps/v1/x", "Apps/v1", "apps/v0"],
+});
+
+const TARGET_KIND: Requirement = matching!(
+    pattern!(kind),
+    "must be 1 to 63 letters and digits, the first an upper-case letter"
+)
+.examples(Examples::Text {
+    accepts: &["Deployment", "MachineDeployment"],
+    rejects: &["", "deployments", "Machine-Deployment"],
+});
+
+const OWN: &[Rule] = &[
+    Rule {
+        id: "SM701",
+        path: "spec",
+        requirement: CAPACITY_OR_FIELDS,
+        why: "`capacity` is the short form for one field.",
+    },
+    Rule {
+        id: "SM702",
+        path: "spec",
+        requirement: NAME_OR_TEMPLATE,
+        why: "The target is an object that exists, or one that is created.",
+    },
+    Rule {
+        id: "SM703",
+        path: "spec",
+        requirement: SCALED_FIELD,
         why: "A Scale has no other field, and belongs to an object that exists.",
     },
     Rule {
         id: "SM704",
         path: "spec",
         requirement: SAME_TARGET,
-        examples: Examples::Json {
-            accepts: &[r#"{"from": {"enabled": true}, "to": {"enabled": false}}"#],
-            rejects: &[
-                r#"{"from": {"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "a"}},
-                    "to": {"target": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "b"}}}"#,
-            ],
-        },
         why: "The earlier target would keep its last value, and nobody would change it back.",
     },
     Rule {
         id: "SM705",
         path: "spec.target.apiVersion",
         requirement: TARGET_VERSION,
-        examples: Examples::Text {
-            accepts: &[
-                "v1",
-                "apps/v1",
-                "karpenter.sh/v1",
-                "cluster.x-k8s.io/v1beta1",
-            ],
-            rejects: &["", "apps", "apps/", "apps/v1/x", "Apps/v1", "apps/v0"],
-        },
         why: "No API server serves another one.",
     },
     Rule {
         id: "SM706",
         path: "spec.target.kind",
         requirement: TARGET_KIND,
-        examples: Examples::Text {
-            accepts: &["Deployment", "MachineDeployment"],
-            rejects: &["", "deployments", "Machine-Deployment"],
-        },
         why: "No kind has another name.",
     },
     Rule {
         id: "SM707",
         path: "spec.target.name",
         requirement: SCHEDULE_NAME,
-        examples: Examples::Text {
-            accepts: &["web", "web.example"],
-            rejects: &["", "Web", "-a", "a/b"],
-        },
         why: "No object can have another name.",
     },
     Rule {
         id: "SM708",
         path: "spec.target.subresource",
         requirement: SCALE,
-        examples: Examples::Text {
-            accepts: &["scale"],
-            rejects: &["", "status", "Scale"],
-        },
         why: "No other subresource has a value that follows a schedule.",
     },
     Rule {
         id: "SM709",
         path: "spec.capacity.field",
         requirement: PATH,
-        examples: PATHS,
         why: "A path that cannot be parsed names no field.",
     },
     Rule {
         id: "SM710",
         path: "spec.capacity.activeValue",
         requirement: VALUE,
-        examples: VALUES,
         why: "Objects and lists would replace what other clients write in them.",
     },
     Rule {
         id: "SM711",
         path: "spec.capacity.inactiveValue",
         requirement: VALUE,
-        examples: VALUES,
         why: "Objects and lists would replace what other clients write in them.",
     },
     Rule {
         id: "SM712",
         path: "spec.fields[].field",
         requirement: PATH,
-        examples: PATHS,
         why: "A path that cannot be parsed names no field.",
     },
     Rule {
         id: "SM713",
         path: "spec.fields[].activeValue",
         requirement: VALUE,
-        examples: VALUES,
         why: "Objects and lists would replace what other clients write in them.",
     },
     Rule {
         id: "SM714",
         path: "spec.fields[].inactiveValue",
         requirement: VALUE,
-        examples: VALUES,
         why: "Objects and lists would replace what other clients write in them.",
     },
     Rule {
         id: "SM715",
         path: "spec.handback.drainedPath",
         requirement: PATH,
-        examples: PATHS,
         why: "A path that cannot be parsed names no number.",
     },
     Rule {
         id: "SM716",
         path: "spec.handback.timeout",
         requirement: DURATION,
-        examples: Examples::Text {
-            accepts: &["0s", "10m"],
-            rejects: &["", "10", "-5m"],
-        },
         why: "An invalid timeout would count as its default.",
     },
     Rule {
         id: "SM717",
         path: "spec.handback.timeout",
         requirement: AT_MOST_A_DAY,
-        examples: Examples::Text {
-            accepts: &["0s", "24h", "1440m"],
-            rejects: &["25h", "1441m"],
-        },
         why: "The next window has begun by then.",
     },
     Rule {
         id: "SM718",
         path: "spec.leadTime",
         requirement: DURATION,
-        examples: Examples::Text {
-            accepts: &["0s", "10m"],
-            rejects: &["", "10", "-5m"],
-        },
         why: "An invalid lead time would count as zero.",
     },
     Rule {
         id: "SM719",
         path: "spec.leadTime",
         requirement: AT_MOST_TWO_HOURS,
-        examples: Examples::Text {
-            accepts: &["0s", "2h", "120m"],
-            rejects: &["3h", "121m"],
-        },
         why: "It is the lead time of machines, with the same bound.",
     },
     Rule {
         id: "SM720",
         path: "spec.nodeName",
         requirement: SCHEDULE_NAME,
-        examples: Examples::Text {
-            accepts: &["node-1", "node-1.example"],
-            rejects: &["", "Node", "a/b"],
-        },
         why: "No Node can have another name.",
     },
 ];
 
 static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let of_schedule = RULES.iter().filter_map(|rule| {
-        let number: u16 = rule.id.strip_prefix("SM")?.parse().ok()?;
-        rule.path.starts_with("spec.schedule").then(|| Rule {
-            id: format!("SM{:03}", number + OFFSET).leak(),
-            ..*rule
-        })
-    });
-    let own = OWN.iter().map(|rule| Rule { ..*rule });
-    of_schedule.chain(own).collect()
+    let all = RULES.iter();
+    let of_schedule = all.filter(|rule| rule.path.starts_with("spec.schedule"));
+    let of_schedule = of_schedule.map(|rule| rule.renumbered(OFFSET));
+    of_schedule.chain(OWN.iter().copied()).collect()
 });
 
 /// Every rule about a ScheduledCapacity: each rule about `spec.schedule` of a ScheduledMachine,

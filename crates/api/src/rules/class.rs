@@ -3,28 +3,44 @@
 use serde_json::{Value, json};
 
 use super::node::is_set;
-use super::requirement::Requirement;
+use super::requirement::{Examples, Requirement};
+
+/// The members of the spec of a machine of a class, in place of those without one.
+const BY_CLASS: &str = r#"{"classRef": {"name": "desks"}, "clusterName": null,
+    "bootstrapSpec": null, "infrastructureSpec": null}"#;
 
 pub(super) const CLUSTER_OR_CLASS: Requirement = Requirement::new(
     "has(self.classRef) || has(self.clusterName)",
     |node, _| is_set(node, "classRef") || is_set(node, "clusterName"),
     "must be set, unless classRef names a class",
 )
-.about_absence();
+.about_absence()
+.examples(Examples::Json {
+    accepts: &["{}", BY_CLASS],
+    rejects: &[r#"{"clusterName": null}"#],
+});
 
 pub(super) const BOOTSTRAP_OR_CLASS: Requirement = Requirement::new(
     "has(self.classRef) || has(self.bootstrapSpec)",
     |node, _| is_set(node, "classRef") || is_set(node, "bootstrapSpec"),
     "must be set, unless classRef names a class",
 )
-.about_absence();
+.about_absence()
+.examples(Examples::Json {
+    accepts: &["{}", BY_CLASS],
+    rejects: &[r#"{"bootstrapSpec": null}"#],
+});
 
 pub(super) const INFRASTRUCTURE_OR_CLASS: Requirement = Requirement::new(
     "has(self.classRef) || has(self.infrastructureSpec)",
     |node, _| is_set(node, "classRef") || is_set(node, "infrastructureSpec"),
     "must be set, unless classRef names a class",
 )
-.about_absence();
+.about_absence()
+.examples(Examples::Json {
+    accepts: &["{}", BY_CLASS],
+    rejects: &[r#"{"infrastructureSpec": null}"#],
+});
 
 pub(super) const NO_OBJECT_BESIDE_CLASS: Requirement = Requirement::new(
     "!has(self.classRef) || !has(self.bootstrapSpec) && !has(self.infrastructureSpec)",
@@ -33,7 +49,14 @@ pub(super) const NO_OBJECT_BESIDE_CLASS: Requirement = Requirement::new(
         !is_set(node, "classRef") || !objects.iter().any(|object| is_set(node, object))
     },
     "classRef is mutually exclusive with bootstrapSpec and infrastructureSpec: the class has them",
-);
+).examples(Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[
+                r#"{"classRef": {"name": "desks"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null}"#,
+                r#"{"classRef": {"name": "desks"}, "infrastructureSpec": null}"#,
+            ],
+        });
 
 // The schema has set defaults before a rule is evaluated: a field with its default counts as
 // absent.
@@ -57,7 +80,18 @@ pub(super) const NO_FIELD_OF_CLASS: Requirement = Requirement::new(
     has_no_field_of_class,
     "gracefulShutdownTimeout, nodeDrainTimeout, nodeTaints, machineTemplate, provisioning and \
     shutdown must not be set beside classRef: the class sets them",
-);
+).examples(Examples::Json {
+            accepts: &["{}", BY_CLASS],
+            rejects: &[
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "gracefulShutdownTimeout": "1h"}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "nodeDrainTimeout": "1h"}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "machineTemplate": {"labels": {"team": "a"}}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "machineTemplate": {"version": "v1.31.2"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "nodeTaints": [{"key": "a", "effect": "NoSchedule"}]}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "provisioning": {"leadTime": "10m"}}"#,
+                r#"{"classRef": {"name": "desks"}, "bootstrapSpec": null, "infrastructureSpec": null, "shutdown": {"lastCall": "10m"}}"#,
+            ],
+        });
 
 fn has_no_field_of_class(node: &Value, _: &Value) -> bool {
     let is_default = |path: &str, default: Value| {

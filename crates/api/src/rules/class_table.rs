@@ -3,11 +3,10 @@
 
 use std::sync::LazyLock;
 
+use super::created::NO_NAMESPACE;
 use super::node::text;
 use super::pattern::pattern;
-use super::requirement::{
-    CLUSTER_NAME, DURATION, NAME, NO_NAMESPACE, Requirement, lasting, lasts,
-};
+use super::requirement::{CLUSTER_NAME, DURATION, NAME, Requirement, lasting, lasts};
 use super::schedule::ZONE_NAME;
 use super::{Examples, RULES, Rule};
 
@@ -34,10 +33,22 @@ const SOME_CLUSTER: Requirement = Requirement::new(
     "self.size() > 0",
     |node, _| node.as_array().is_none_or(|names| !names.is_empty()),
     "must name at least one Cluster",
-);
+)
+.examples(Examples::Json {
+    accepts: &[r#"["prod"]"#, r#"["prod", "staging"]"#],
+    rejects: &["[]"],
+});
 
-const AT_MOST_HALF_AN_HOUR: Requirement = lasting!(at most "30m", of 4 digits);
-const A_MINUTE_TO_TWO_WEEKS: Requirement = lasting!(from "1m" to "336h", of 7 digits);
+const AT_MOST_HALF_AN_HOUR: Requirement =
+    lasting!(at most "30m", of 4 digits).examples(Examples::Text {
+        accepts: &["0s", "30m", "1800s"],
+        rejects: &["31m", "1801s", "1h", "99999999999999999999h"],
+    });
+const A_MINUTE_TO_TWO_WEEKS: Requirement = lasting!(from "1m" to "336h", of 7 digits)
+    .examples(Examples::Text {
+        accepts: &["1m", "60s", "336h"],
+        rejects: &["0s", "59s", "337h", "99999999999999999999h"],
+    });
 
 /// Nothing may hold a machine that must be gone by the end of its window.
 const NOTHING_HELD_BY_AN_END: Requirement = Requirement::new(
@@ -52,7 +63,19 @@ const NOTHING_HELD_BY_AN_END: Requirement = Requirement::new(
     "stopsPerMinute and minimumActive cannot hold machines whose shutdown.endPolicy is \
     CompleteByWindowEnd",
 )
-.reading(&["minimumActive", "shutdown.endPolicy", "stopsPerMinute"]);
+.reading(&["minimumActive", "shutdown.endPolicy", "stopsPerMinute"]).examples(Examples::Json {
+            accepts: &[
+                "{}",
+                r#"{"stopsPerMinute": 5, "minimumActive": 3}"#,
+                r#"{"shutdown": {"endPolicy": "StartAtWindowEnd"}, "stopsPerMinute": 5}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 0}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "startsPerMinute": 5}"#,
+            ],
+            rejects: &[
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "stopsPerMinute": 5}"#,
+                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 3}"#,
+            ],
+        });
 
 const NAMESPACES: Examples = Examples::Json {
     accepts: &[r#"{"apiVersion": "k0smotron.io/v1beta1", "kind": "Worker", "spec": {}}"#],
@@ -66,113 +89,66 @@ const OWN: [Rule; 11] = [
         id: "SM845",
         path: "spec.hosts[].name",
         requirement: NAME,
-        examples: Examples::Text {
-            accepts: &["desk-7", "0"],
-            rejects: &["", "Desk-7", "desk.7", "-7"],
-        },
         why: "The claim of a host is named after it.",
     },
     Rule {
         id: "SM990",
         path: "spec",
         requirement: NOTHING_HELD_BY_AN_END,
-        examples: Examples::Json {
-            accepts: &[
-                "{}",
-                r#"{"stopsPerMinute": 5, "minimumActive": 3}"#,
-                r#"{"shutdown": {"endPolicy": "StartAtWindowEnd"}, "stopsPerMinute": 5}"#,
-                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 0}"#,
-                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "startsPerMinute": 5}"#,
-            ],
-            rejects: &[
-                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "stopsPerMinute": 5}"#,
-                r#"{"shutdown": {"endPolicy": "CompleteByWindowEnd"}, "minimumActive": 3}"#,
-            ],
-        },
         why: "A machine that waits for its turn to leave would not be gone by the end of its window.",
     },
     Rule {
         id: "SM991",
         path: "spec.clusterNames",
         requirement: SOME_CLUSTER,
-        examples: Examples::Json {
-            accepts: &[r#"["prod"]"#, r#"["prod", "staging"]"#],
-            rejects: &["[]"],
-        },
         why: "The first one is joined by machines that name none.",
     },
     Rule {
         id: "SM992",
         path: "spec.clusterNames[]",
         requirement: CLUSTER_NAME,
-        examples: Examples::Text {
-            accepts: &["prod", "Prod-1.eu_west"],
-            rejects: &["-prod", "prod/1", "prod cluster"],
-        },
         why: "The name is used as a label value.",
     },
     Rule {
         id: "SM993",
         path: "spec.bootstrapSpec",
-        requirement: NO_NAMESPACE,
-        examples: NAMESPACES,
+        requirement: NO_NAMESPACE.examples(NAMESPACES),
         why: "Each object is in the namespace of its ScheduledMachine.",
     },
     Rule {
         id: "SM994",
         path: "spec.infrastructureSpec",
-        requirement: NO_NAMESPACE,
-        examples: NAMESPACES,
+        requirement: NO_NAMESPACE.examples(NAMESPACES),
         why: "Each object is in the namespace of its ScheduledMachine.",
     },
     Rule {
         id: "SM995",
         path: "spec.timezone",
         requirement: ZONE_NAME,
-        examples: Examples::Text {
-            accepts: &["UTC", "Europe/Zurich", "Etc/GMT+5"],
-            rejects: &["", "../etc/passwd", "Europe Zurich", "+02:00"],
-        },
         why: "Whether the zone exists is checked by the operator, which has the tz database.",
     },
     Rule {
         id: "SM996",
         path: "spec.limits.maxOverride",
         requirement: DURATION,
-        examples: Examples::Text {
-            accepts: &["30m", "4h"],
-            rejects: &["", "30", "-5m", "1d"],
-        },
         why: "An invalid duration would limit nothing.",
     },
     Rule {
         id: "SM997",
         path: "spec.limits.maxOverride",
         requirement: A_MINUTE_TO_TWO_WEEKS,
-        examples: Examples::Text {
-            accepts: &["1m", "60s", "336h"],
-            rejects: &["0s", "59s", "337h", "99999999999999999999h"],
-        },
         why: "No override lasts longer than 14 days.",
     },
     Rule {
         id: "SM998",
         path: "spec.jitter",
         requirement: DURATION,
-        examples: Examples::Text {
-            accepts: &["0s", "10m"],
-            rejects: &["", "10", "-5m"],
-        },
         why: "An invalid jitter would count as zero.",
     },
     Rule {
         id: "SM999",
         path: "spec.jitter",
         requirement: AT_MOST_HALF_AN_HOUR,
-        examples: Examples::Text {
-            accepts: &["0s", "30m", "1800s"],
-            rejects: &["31m", "1801s", "1h", "99999999999999999999h"],
-        },
         why: "Whoever has written a window expects its machine within it.",
     },
 ];
@@ -184,16 +160,7 @@ static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         let reads_namespace = rule.path.ends_with("Spec.namespace");
         rule.id == TWO_KINDS || is_common && !is_about_absence && !reads_namespace
     });
-    let common = common.filter_map(|rule| {
-        let number: u16 = rule.id.strip_prefix("SM")?.parse().ok()?;
-        Some(Rule {
-            id: format!("SM{:03}", number + OFFSET).leak(),
-            path: rule.path,
-            requirement: rule.requirement,
-            examples: rule.examples,
-            why: rule.why,
-        })
-    });
+    let common = common.map(|rule| rule.renumbered(OFFSET));
     let mut all: Vec<Rule> = common.chain(OWN).collect();
     all.sort_by_key(|rule| rule.id);
     all

@@ -124,7 +124,7 @@ impl Rule {
     /// An example of a rule about a change is `{"from": …, "to": …}` with two values of the
     /// field. This returns the later object, see [`Rule::before`].
     pub fn example(&self, example: &str) -> Value {
-        let value = self.examples.value(example);
+        let value = self.requirement.examples.value(example);
         match value.get("to") {
             Some(to) => self.with(to.clone()),
             None => self.with(value),
@@ -133,7 +133,7 @@ impl Rule {
 
     /// The object before the change of the example. `None` if the rule is not about a change.
     pub fn before(&self, example: &str) -> Option<Value> {
-        let value = self.examples.value(example);
+        let value = self.requirement.examples.value(example);
         let mut object = self.with(value.get("from")?.clone());
         if self.resource().kind == name::KIND {
             let machine = json!({"machineRef": {

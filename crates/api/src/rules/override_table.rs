@@ -6,7 +6,6 @@ use serde_json::Value;
 use super::node::{has_items, is_set, text};
 use super::pattern::{is_match, pattern};
 use super::requirement::{NAME, Requirement};
-use super::table::NO_TIMES;
 use super::{Examples, Rule};
 use crate::time::MAX_OVERRIDE_DURATION;
 
@@ -20,7 +19,20 @@ const A_TIME: Requirement = Requirement::new(
     concat!("self.matches('^2') && self.matches('", pattern!(time), "')"),
     |node, _| text(node, |text| time(text).is_some()),
     "must be an RFC 3339 time such as '2026-03-06T22:00:00Z'",
-);
+)
+.examples(Examples::Text {
+    accepts: &["2026-03-06T12:00:00Z", "2026-03-06T12:00:00.5+01:00"],
+    rejects: &[
+        "",
+        "2026-03-06",
+        "2026-03-06T22:00",
+        "2026-03-06T22:00:00",
+        "2026-02-29T22:00:00Z",
+        "2026-03-06T24:00:00Z",
+        "2026-03-06 22:00:00Z",
+        "tonight",
+    ],
+});
 
 const NOT_EMPTY: Requirement = Requirement::new(
     "has(self.matchLabels) && self.matchLabels.size() > 0 \
@@ -32,7 +44,18 @@ const NOT_EMPTY: Requirement = Requirement::new(
     },
     "must not be empty",
 )
-.reading(&["matchLabels", "matchExpressions"]);
+.reading(&["matchLabels", "matchExpressions"])
+.examples(Examples::Json {
+    accepts: &[
+        r#"{"matchLabels": {"team": "a"}}"#,
+        r#"{"matchExpressions": [{"key": "team", "operator": "Exists"}]}"#,
+    ],
+    rejects: &[
+        r"{}",
+        r#"{"matchLabels": {}}"#,
+        r#"{"matchLabels": {}, "matchExpressions": []}"#,
+    ],
+});
 
 const TIMES_IN_ORDER: Requirement = Requirement::new(
     concat!(
@@ -50,7 +73,16 @@ const TIMES_IN_ORDER: Requirement = Requirement::new(
     },
     "endTime must be after startTime",
 )
-.reading(&["startTime", "endTime"]);
+.reading(&["startTime", "endTime"]).examples(Examples::Json {
+            accepts: &[
+                r#"{"startTime": "2026-03-06T18:00:00Z", "endTime": "2026-03-06T22:00:00Z"}"#,
+                r#"{"startTime": "2026-03-06T22:30:00+01:00", "endTime": "2026-03-06T22:00:00Z"}"#,
+            ],
+            rejects: &[
+                r#"{"startTime": "2026-03-06T22:00:00Z", "endTime": "2026-03-06T22:00:00Z"}"#,
+                r#"{"startTime": "2026-03-06T21:30:00-01:00", "endTime": "2026-03-06T22:00:00Z"}"#,
+            ],
+        });
 
 const SAME_TARGET: Requirement = Requirement::of_change(
     "self.spec.mode == oldSelf.spec.mode \
@@ -59,7 +91,14 @@ const SAME_TARGET: Requirement = Requirement::of_change(
     && has(self.spec.selector) == has(oldSelf.spec.selector) \
     && (!has(self.spec.selector) || self.spec.selector == oldSelf.spec.selector)",
     "targetRef, selector and mode must not change; create another ScheduleOverride",
-);
+)
+.examples(Examples::Json {
+    accepts: &[r#"{"from": {"reason": "a"}, "to": {"reason": "b"}}"#],
+    rejects: &[
+        r#"{"from": {"mode": "Run"}, "to": {"mode": "Stop"}}"#,
+        r#"{"from": {"targetRef": {"name": "a"}}, "to": {"targetRef": {"name": "b"}}}"#,
+    ],
+});
 
 const WITHIN_TWO_WEEKS: Requirement = Requirement::new(
     concat!(
@@ -80,14 +119,22 @@ const WITHIN_TWO_WEEKS: Requirement = Requirement::new(
     },
     "must be at most 14 days after the creation",
 )
-.only_in_policy();
+.only_in_policy()
+.examples(Examples::Text {
+    accepts: &["2026-03-06T22:00:00Z", "2026-03-20T12:00:00Z"],
+    rejects: &["2026-03-20T12:00:01Z", "2999-01-01T00:00:00Z"],
+});
 
 const ONE_TARGET: Requirement = Requirement::new(
     "has(self.targetRef) != has(self.selector)",
     |node, _| is_set(node, "targetRef") != is_set(node, "selector"),
     "exactly one of targetRef and selector must be set",
 )
-.reading(&["targetRef", "selector"]);
+.reading(&["targetRef", "selector"])
+.examples(Examples::Json {
+    accepts: &[r#"{"targetRef": {"name": "worker"}}"#],
+    rejects: &[r#"{"selector": {"matchLabels": {"team": "a"}}}"#],
+});
 
 /// Every rule about a ScheduleOverride.
 pub const OVERRIDE_RULES: &[Rule] = &[
@@ -95,101 +142,48 @@ pub const OVERRIDE_RULES: &[Rule] = &[
         id: "SM073",
         path: "spec",
         requirement: ONE_TARGET,
-        examples: Examples::Json {
-            accepts: &[r#"{"targetRef": {"name": "worker"}}"#],
-            rejects: &[r#"{"selector": {"matchLabels": {"team": "a"}}}"#],
-        },
         why: "An override applies to one ScheduledMachine, or to those that are selected.",
     },
     Rule {
         id: "SM074",
         path: "spec.selector",
         requirement: NOT_EMPTY,
-        examples: Examples::Json {
-            accepts: &[
-                r#"{"matchLabels": {"team": "a"}}"#,
-                r#"{"matchExpressions": [{"key": "team", "operator": "Exists"}]}"#,
-            ],
-            rejects: &[
-                r"{}",
-                r#"{"matchLabels": {}}"#,
-                r#"{"matchLabels": {}, "matchExpressions": []}"#,
-            ],
-        },
         why: "An empty selector would select every ScheduledMachine of the namespace.",
     },
     Rule {
         id: "SM075",
         path: "spec.targetRef.name",
         requirement: NAME,
-        examples: Examples::Text {
-            accepts: &["worker"],
-            rejects: &[
-                "",
-                "Worker",
-                "a.b",
-                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
-            ],
-        },
         why: "No ScheduledMachine has another name.",
     },
     Rule {
         id: "SM076",
         path: "spec.startTime",
         requirement: A_TIME,
-        examples: Examples::Text {
-            accepts: &["2026-03-06T12:00:00Z", "2026-03-06T12:00:00.5+01:00"],
-            rejects: NO_TIMES,
-        },
         why: "It is compared with the operator's clock.",
     },
     Rule {
         id: "SM077",
         path: "spec.endTime",
         requirement: A_TIME,
-        examples: Examples::Text {
-            accepts: &["2026-03-06T22:00:00Z", "2026-03-06T22:00:00.5+01:00"],
-            rejects: NO_TIMES,
-        },
         why: "It is compared with the operator's clock.",
     },
     Rule {
         id: "SM078",
         path: "spec",
         requirement: TIMES_IN_ORDER,
-        examples: Examples::Json {
-            accepts: &[
-                r#"{"startTime": "2026-03-06T18:00:00Z", "endTime": "2026-03-06T22:00:00Z"}"#,
-                r#"{"startTime": "2026-03-06T22:30:00+01:00", "endTime": "2026-03-06T22:00:00Z"}"#,
-            ],
-            rejects: &[
-                r#"{"startTime": "2026-03-06T22:00:00Z", "endTime": "2026-03-06T22:00:00Z"}"#,
-                r#"{"startTime": "2026-03-06T21:30:00-01:00", "endTime": "2026-03-06T22:00:00Z"}"#,
-            ],
-        },
         why: "Such an override would never be in force.",
     },
     Rule {
         id: "SM079",
         path: "spec",
         requirement: SAME_TARGET,
-        examples: Examples::Json {
-            accepts: &[r#"{"from": {"reason": "a"}, "to": {"reason": "b"}}"#],
-            rejects: &[
-                r#"{"from": {"mode": "Run"}, "to": {"mode": "Stop"}}"#,
-                r#"{"from": {"targetRef": {"name": "a"}}, "to": {"targetRef": {"name": "b"}}}"#,
-            ],
-        },
         why: "A change would silently end the override for the earlier target.",
     },
     Rule {
         id: "SM080",
         path: "spec.endTime",
         requirement: WITHIN_TWO_WEEKS,
-        examples: Examples::Text {
-            accepts: &["2026-03-06T22:00:00Z", "2026-03-20T12:00:00Z"],
-            rejects: &["2026-03-20T12:00:01Z", "2999-01-01T00:00:00Z"],
-        },
         why: "An override is temporary. A permanent change belongs in the schedule.",
     },
 ];

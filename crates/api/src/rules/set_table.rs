@@ -13,7 +13,20 @@ const NAME_OF_A_SET: Requirement = matching!(
     "must be a DNS label of at most 58 characters: lower-case letters, digits \
     and '-', a letter or digit at both ends"
 )
-.only_in_policy();
+.only_in_policy()
+.examples(Examples::Text {
+    accepts: &[
+        "desks",
+        "5spot-1",
+        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdef",
+    ],
+    rejects: &[
+        "Desks",
+        "a.b",
+        "-a",
+        "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg",
+    ],
+});
 
 const OWN: [Rule; 2] = [NAME, CLUSTER];
 
@@ -21,10 +34,6 @@ const CLUSTER: Rule = Rule {
     id: "SM932",
     path: "spec.template.spec.clusterName",
     requirement: not_empty("must not be empty"),
-    examples: Examples::Text {
-        accepts: &["prod"],
-        rejects: &[""],
-    },
     why: "Without a name the first Cluster of the class is joined, if the field is left out.",
 };
 
@@ -32,71 +41,21 @@ const NAME: Rule = Rule {
     id: "SM931",
     path: "metadata.name",
     requirement: NAME_OF_A_SET,
-    examples: Examples::Text {
-        accepts: &[
-            "desks",
-            "5spot-1",
-            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdef",
-        ],
-        rejects: &[
-            "Desks",
-            "a.b",
-            "-a",
-            "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefg",
-        ],
-    },
     why: "A machine has the name of its set, '-' and a number of at most four digits.",
 };
 
-/// The rules about a machine that apply to the template, each with its number here.
-const SHARED: [(&str, &str); 47] = [
-    ("SM933", "SM004"),
-    ("SM934", "SM005"),
-    ("SM935", "SM006"),
-    ("SM936", "SM007"),
-    ("SM937", "SM016"),
-    ("SM938", "SM018"),
-    ("SM939", "SM019"),
-    ("SM940", "SM020"),
-    ("SM941", "SM021"),
-    ("SM942", "SM022"),
-    ("SM943", "SM023"),
-    ("SM944", "SM024"),
-    ("SM945", "SM025"),
-    ("SM946", "SM026"),
-    ("SM947", "SM027"),
-    ("SM948", "SM028"),
-    ("SM949", "SM037"),
-    ("SM950", "SM038"),
-    ("SM951", "SM039"),
-    ("SM952", "SM040"),
-    ("SM953", "SM041"),
-    ("SM954", "SM045"),
-    ("SM955", "SM047"),
-    ("SM956", "SM050"),
-    ("SM957", "SM052"),
-    ("SM958", "SM053"),
-    ("SM959", "SM054"),
-    ("SM960", "SM055"),
-    ("SM961", "SM056"),
-    ("SM962", "SM057"),
-    ("SM963", "SM058"),
-    ("SM964", "SM059"),
-    ("SM965", "SM060"),
-    ("SM966", "SM061"),
-    ("SM967", "SM062"),
-    ("SM968", "SM063"),
-    ("SM969", "SM064"),
-    ("SM970", "SM105"),
-    ("SM971", "SM106"),
-    ("SM972", "SM107"),
-    ("SM973", "SM108"),
-    ("SM974", "SM109"),
-    ("SM975", "SM120"),
-    ("SM976", "SM121"),
-    ("SM977", "SM122"),
-    ("SM978", "SM123"),
-    ("SM979", "SM129"),
+/// The number of the first of [`SHARED`].
+const FIRST_SHARED: u16 = 933;
+
+/// The rules about a machine that apply to the template, each with the next number: a further one
+/// comes last.
+const SHARED: [&str; 47] = [
+    "SM004", "SM005", "SM006", "SM007", "SM016", "SM018", "SM019", "SM020", "SM021",
+    "SM022", "SM023", "SM024", "SM025", "SM026", "SM027", "SM028", "SM037", "SM038",
+    "SM039", "SM040", "SM041", "SM045", "SM047", "SM050", "SM052", "SM053", "SM054",
+    "SM055", "SM056", "SM057", "SM058", "SM059", "SM060", "SM061", "SM062", "SM063",
+    "SM064", "SM105", "SM106", "SM107", "SM108", "SM109", "SM120", "SM121", "SM122",
+    "SM123", "SM129",
 ];
 
 /// The path in the template of a path in a ScheduledMachine.
@@ -109,12 +68,11 @@ fn in_template(path: &str) -> String {
 }
 
 static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let shared = SHARED.iter().filter_map(|(id, of_machine)| {
-        let rule = RULES.iter().find(|rule| rule.id == *of_machine)?;
+    let shared = (FIRST_SHARED..).zip(SHARED).filter_map(|(number, id)| {
+        let rule = RULES.iter().find(|rule| rule.id == id)?;
         Some(Rule {
-            id,
             path: in_template(rule.path).leak(),
-            ..*rule
+            ..rule.numbered(number)
         })
     });
     OWN.into_iter().chain(shared).collect()
@@ -144,7 +102,7 @@ mod tests {
             "classRef.host",
         ];
         let left_out = RULES.iter().filter(|rule| {
-            let is_shared = SHARED.iter().any(|(_, id)| *id == rule.id);
+            let is_shared = SHARED.contains(&rule.id);
             let is_of_class = of_class.iter().any(|field| rule.path.contains(field));
             !is_shared && !is_of_class
         });

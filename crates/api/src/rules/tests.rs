@@ -93,7 +93,7 @@ fn the_acceptable_objects_break_no_rule() {
 #[test]
 fn every_accepted_example_breaks_no_rule() {
     for rule in all() {
-        for example in rule.examples.accepts() {
+        for example in rule.requirement.examples.accepts() {
             assert_eq!(
                 check_value(rule.resource(), &rule.example(example)),
                 [],
@@ -107,7 +107,7 @@ fn every_accepted_example_breaks_no_rule() {
 #[test]
 fn every_rejected_example_breaks_its_rule_at_its_field() {
     for rule in all().filter(|rule| rule.requirement.layer != Layer::Change) {
-        for example in rule.examples.rejects() {
+        for example in rule.requirement.examples.rejects() {
             let broken = check_value(rule.resource(), &rule.example(example));
             let found = broken.iter().find(|violation| violation.rule == rule.id);
             let field = found.map(|violation| violation.field.replace("[0]", "[]"));
@@ -119,9 +119,17 @@ fn every_rejected_example_breaks_its_rule_at_its_field() {
 #[test]
 fn every_rule_has_accepted_and_rejected_examples_that_parse() {
     for rule in all() {
-        assert!(!rule.examples.accepts().is_empty(), "{}", rule.id);
-        assert!(!rule.examples.rejects().is_empty(), "{}", rule.id);
-        if let Examples::Json { accepts, rejects } = rule.examples {
+        assert!(
+            !rule.requirement.examples.accepts().is_empty(),
+            "{}",
+            rule.id
+        );
+        assert!(
+            !rule.requirement.examples.rejects().is_empty(),
+            "{}",
+            rule.id
+        );
+        if let Examples::Json { accepts, rejects } = rule.requirement.examples {
             for example in accepts.iter().chain(rejects) {
                 assert!(serde_json::from_str::<Value>(example).is_ok(), "{example}");
             }

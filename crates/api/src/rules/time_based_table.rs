@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use super::reference::NO_REFERENCE;
-use super::{Examples, RULES, Rule};
+use super::{RULES, Rule};
 
 /// Where an inline schedule is.
 const INLINE: &str = "spec.schedule";
@@ -12,30 +12,20 @@ const INLINE: &str = "spec.schedule";
 const OFFSET: u16 = 200;
 
 /// The rules about a reference to a shared schedule.
-const ABOUT_REFERENCES: std::ops::RangeInclusive<u16> = 105..=109;
+const ABOUT_REFERENCES: std::ops::RangeInclusive<&str> = "SM105"..="SM109";
 
 static TABLE: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     let inline = RULES.iter().filter_map(|rule| {
         let rest = rule.path.strip_prefix(INLINE)?;
-        let number: u16 = rule.id.strip_prefix("SM")?.parse().ok()?;
-        (!ABOUT_REFERENCES.contains(&number)).then(|| Rule {
-            id: format!("SM{:03}", number + OFFSET).leak(),
+        (!ABOUT_REFERENCES.contains(&rule.id)).then(|| Rule {
             path: format!("spec{rest}").leak(),
-            requirement: rule.requirement,
-            examples: rule.examples,
-            why: rule.why,
+            ..rule.renumbered(OFFSET)
         })
     });
     let only_here = Rule {
         id: "SM300",
         path: "spec",
         requirement: NO_REFERENCE,
-        examples: Examples::Json {
-            accepts: &[r#"{"daysOfWeek": ["sat"], "hoursOfDay": ["0-23"]}"#],
-            rejects: &[
-                r#"{"daysOfWeek": ["sat"], "hoursOfDay": ["0-23"], "name": "other"}"#,
-            ],
-        },
         why: "A chain of schedules could be a circle.",
     };
     inline.chain([only_here]).collect()

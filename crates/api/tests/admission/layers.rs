@@ -37,7 +37,7 @@ fn every_accepted_example_is_admitted_by_every_layer() {
             Evaluator::policy_alone_of(resource),
         ] {
             for rule in resource.rules() {
-                for example in rule.examples.accepts() {
+                for example in rule.requirement.examples.accepts() {
                     let errors = errors_of_example(&evaluator, rule, example);
                     assert_eq!(errors, [""; 0], "{} {example}", rule.id);
                 }
@@ -56,7 +56,8 @@ fn the_crd_alone_rejects_every_rejected_example_once_at_its_field() {
         let rules = resource.rules().iter();
         for rule in rules.filter(|rule| rule.requirement.layer != Layer::Policy) {
             for (evaluator, example) in evaluators.iter().flat_map(|evaluator| {
-                rule.examples
+                rule.requirement
+                    .examples
                     .rejects()
                     .iter()
                     .map(move |it| (evaluator, it))
@@ -87,7 +88,7 @@ fn the_policy_alone_rejects_every_rejected_example_once_with_the_message() {
     for resource in &RESOURCES {
         let evaluator = Evaluator::policy_alone_of(resource);
         for rule in resource.rules() {
-            for example in rule.examples.rejects() {
+            for example in rule.requirement.examples.rejects() {
                 let name = object_name(rule, example);
                 if rule.path == "metadata.name" && !is_object_name(&name) {
                     continue;
@@ -112,7 +113,7 @@ fn the_crd_alone_admits_the_rejected_examples_of_policy_only_rules() {
         let rules = resource.rules().iter();
         let rules = rules.filter(|rule| rule.requirement.layer == Layer::Policy);
         for rule in rules.filter(|rule| rule.path != "metadata.name") {
-            for example in rule.examples.rejects() {
+            for example in rule.requirement.examples.rejects() {
                 let errors = errors_of_example(&evaluator, rule, example);
                 assert_eq!(errors, [""; 0], "{} {example}", rule.id);
             }

@@ -56,12 +56,12 @@ const K0SMOTRON: (&str, &str) = ("SM009", "k0smotron.io/v1beta1");
 fn the_shipped_allowlist_allows_what_the_policy_without_one_allows() {
     for id in ["SM009", "SM012"] {
         let rule = Rule::find(id).unwrap();
-        for example in rule.examples.accepts() {
+        for example in rule.requirement.examples.accepts() {
             let message =
                 denial_of_example(Some(vap::params::allowlist()), (id, example));
             assert_eq!(message, "", "{id} {example}");
         }
-        for example in rule.examples.rejects() {
+        for example in rule.requirement.examples.rejects() {
             let message =
                 denial_of_example(Some(vap::params::allowlist()), (id, example));
             assert!(

@@ -54,7 +54,7 @@ fn edited(text: &str, edits: &[Edit]) -> String {
 fn texts(resource: &'static Resource) -> Vec<(usize, &'static str)> {
     let mut texts = Vec::new();
     for (index, rule) in resource.rules().iter().enumerate() {
-        if let Examples::Text { accepts, rejects } = rule.examples {
+        if let Examples::Text { accepts, rejects } = rule.requirement.examples {
             let all = accepts.iter().chain(rejects);
             texts.extend(all.map(|text| (index, *text)));
         }

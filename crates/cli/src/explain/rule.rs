@@ -31,8 +31,8 @@ pub(super) fn explain(
         "message": rule.requirement.message,
         "layers": layers(rule),
         "cel": rule.requirement.cel,
-        "accepted": rule.examples.accepts(),
-        "rejected": rule.examples.rejects(),
+        "accepted": rule.requirement.examples.accepts(),
+        "rejected": rule.requirement.examples.rejects(),
         "reason": rule.why,
     });
     output::print(out, format, &value, |out| text(out, rule))?;
@@ -109,7 +109,15 @@ fn text(out: &mut dyn Write, rule: &Rule) -> std::io::Result<()> {
         let quoted: Vec<String> = examples.iter().map(|it| format!("{it:?}")).collect();
         quoted.join(", ")
     };
-    writeln!(out, "accepted   {}", list(rule.examples.accepts()))?;
-    writeln!(out, "rejected   {}", list(rule.examples.rejects()))?;
+    writeln!(
+        out,
+        "accepted   {}",
+        list(rule.requirement.examples.accepts())
+    )?;
+    writeln!(
+        out,
+        "rejected   {}",
+        list(rule.requirement.examples.rejects())
+    )?;
     writeln!(out, "\n{}", rule.requirement.cel)
 }

@@ -61,8 +61,8 @@ fn every_example_is_within_bounds() {
     for resource in &RESOURCES {
         let bounds = Bounds::of(resource);
         for rule in resource.rules() {
-            let accepted = rule.examples.accepts();
-            for example in accepted.iter().chain(rule.examples.rejects()) {
+            let accepted = rule.requirement.examples.accepts();
+            for example in accepted.iter().chain(rule.requirement.examples.rejects()) {
                 let object = rule.example(example);
                 assert_eq!(bounds.check("spec", &object), None, "{} {example}", rule.id);
             }

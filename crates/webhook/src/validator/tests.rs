@@ -58,8 +58,8 @@ fn every_example_is_decided_as_by_the_policy() {
         let examples = |list: &'static [&'static str], allowed: bool| {
             list.iter().map(move |example| (*example, allowed))
         };
-        let accepted = examples(rule.examples.accepts(), true);
-        let rejected = examples(rule.examples.rejects(), false);
+        let accepted = examples(rule.requirement.examples.accepts(), true);
+        let rejected = examples(rule.requirement.examples.rejects(), false);
         for (example, allowed) in accepted.chain(rejected) {
             let object = rule.example(example);
             let admission_review = match rule.before(example) {
