@@ -5,8 +5,11 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use fivespot_schedule::{Schedule, zone_names};
-use jiff::Timestamp;
+use fivespot_schedule::{
+    DateEntry, Exception, ExceptionAction, Schedule, Steps, WindowText, zone_names,
+};
+use jiff::civil::Date;
+use jiff::{Timestamp, ToSpan as _};
 
 /// Schedules of every kind in every zone.
 fn many() -> Vec<Schedule> {
@@ -58,5 +61,57 @@ fn until(bench: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, at, until);
+/// Open without an end by the bounds of admission: sixteen exceptions list the dates on which the
+/// schedule does not open, for ten years.
+fn without_an_end(base: &Schedule, now: Timestamp) -> Schedule {
+    let today = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    let dates = (0..3_660_i64).map(|day| today + day.days());
+    let even = |date: &Date| date.weekday().to_monday_zero_offset() % 2 != 0;
+    let others: Vec<_> = dates.filter(even).collect();
+    let listed = |n: usize| others.iter().skip(n).step_by(16);
+    let exception = |n: usize| Exception {
+        name: format!("e{n}"),
+        action: ExceptionAction::Run,
+        dates: listed(n)
+            .map(|date| DateEntry::Range {
+                first: *date,
+                last: *date,
+            })
+            .collect(),
+    };
+    base.clone()
+        .with_exceptions((0..16).map(exception).collect())
+}
+
+fn bounds(bench: &mut Criterion) {
+    let now: Timestamp = "2026-11-26T09:00:30Z".parse().expect("it is an instant");
+    let (days, zone) = (["mon", "wed", "fri", "sun"], "Africa/Casablanca");
+    let window = |name| WindowText {
+        name,
+        days: &days,
+        start: "00:00",
+        end: None,
+        duration: Some("24h"),
+    };
+    let bases = [
+        ("lists", Schedule::weekly(&days, &["0-23"], zone)),
+        ("cron", Schedule::cron("* * * * 0,1,3,5", Some("1m"), zone)),
+        ("windows", Schedule::windows(&[window("w"); 16], zone)),
+    ];
+    for (name, base) in bases {
+        let schedule = without_an_end(&base.expect("it is well formed"), now);
+        let shared = Schedule::following(schedule.clone(), zone).expect("a zone");
+        let shared = without_an_end(&shared, now);
+        for (name, schedule) in [(name, schedule), ("the same, shared", shared)] {
+            let steps = Steps::unlimited();
+            assert_eq!(schedule.at_within(now, &steps).until(), None, "{name}");
+            let name = format!("bounds: {name}, {} steps", steps.taken());
+            bench.bench_function(&name, |bench| {
+                bench.iter(|| schedule.at(black_box(now)));
+            });
+        }
+    }
+}
+
+criterion_group!(benches, at, until, bounds);
 criterion_main!(benches);

@@ -8,6 +8,7 @@ use jiff::civil::Weekday;
 use crate::clock::{Clock, OFFSET_MARGIN};
 use crate::duration::{Duration, OutOfBounds};
 use crate::next_change::{self, DAY, State};
+use crate::offset_period::OffsetPeriod;
 use crate::parse::{ParseError, Token};
 use crate::week::Days;
 use crate::{Error, MAX_WINDOW, MIN_WINDOW, union};
@@ -43,13 +44,6 @@ struct NamedWindow {
     end: End,
 }
 
-/// Until when the windows that start up to a day are adjacent.
-#[derive(Debug, Clone, Copy)]
-struct Reached {
-    day: i64,
-    until: i64,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Seconds after the midnight before the start, more than `start`.
@@ -65,7 +59,49 @@ pub(crate) struct Windows {
     by_start: Vec<NamedWindow>,
     /// The maximum number of days between the start of a window and an instant within it.
     reach: i64,
+    /// What they cover while the offset stays the same.
+    steady: Covered,
     is_always: bool,
+}
+
+/// What windows cover in the two weeks from 1970-01-01 on, and so in every week, while the offset
+/// stays the same: spans of local time that do not touch, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Covered(Vec<(i64, i64)>);
+
+impl Covered {
+    fn by<'w>(windows: impl Iterator<Item = &'w NamedWindow>, reach: i64) -> Self {
+        let on_days = |window: &NamedWindow| {
+            let (start, end) = (window.start, window.start + window.length());
+            let days = (-reach..2 * WEEK).filter(|day| window.starts_on(*day));
+            let spans = days.map(move |day| (day * DAY + start, day * DAY + end));
+            spans.collect::<Vec<_>>()
+        };
+        let mut spans: Vec<_> = windows.flat_map(on_days).collect();
+        spans.sort_unstable();
+        spans.dedup_by(|later, earlier| {
+            let touches = later.0 <= earlier.1;
+            if touches {
+                earlier.1 = earlier.1.max(later.1);
+            }
+            touches
+        });
+        Self(spans)
+    }
+
+    /// Whether a local time is covered, and the first later one at which that changes. What is covered
+    /// from the first week to the end of the second one is always covered.
+    fn at(&self, local: i64) -> (bool, Option<i64>) {
+        let time = local.rem_euclid(WEEK * DAY);
+        let next = self.0.partition_point(|(_, end)| *end <= time);
+        match self.0.get(next) {
+            Some((start, end)) if *start <= time => {
+                let ends = *end < 2 * WEEK * DAY;
+                (true, ends.then_some(local - time + end))
+            }
+            next => (false, next.map(|(start, _)| local - time + start)),
+        }
+    }
 }
 
 impl NamedWindow {
@@ -107,11 +143,23 @@ impl NamedWindow {
         })
     }
 
+    fn starts_on(&self, day: i64) -> bool {
+        self.days.is_none_or(|days| days.contains(weekday(day)))
+    }
+
+    /// While the offset stays the same.
+    fn length(&self) -> i64 {
+        match self.end {
+            End::Local(end) => end - self.start,
+            End::Elapsed(seconds) => seconds,
+        }
+    }
+
     /// The start and the end of the window that starts on a day. `None` if it does not start on
     /// that day, or if the clocks skip all of it.
     fn on(&self, clock: &mut Clock<'_>, day: i64) -> Option<(i64, i64)> {
-        // Nothing beside what a day costs on which it starts, and there is one in seven.
-        if self.days.is_some_and(|days| !days.contains(weekday(day))) {
+        // Not counted on other days, on which this is all that is done.
+        if !self.starts_on(day) {
             return None;
         }
         clock.count(1);
@@ -147,9 +195,15 @@ impl Windows {
             End::Local(_) => 2,
             End::Elapsed(seconds) => seconds / DAY + 2,
         });
+        let reach = reach.max().unwrap_or_default();
+        // Windows that end at a time of day then also cover clock changes, because an end is never
+        // before the start of the next window.
+        let by_the_clock = windows.iter().filter(|it| matches!(it.end, End::Local(_)));
+        let is_always = Covered::by(by_the_clock, reach).at(0) == (true, None);
         Ok(Self {
-            reach: reach.max().unwrap_or_default(),
-            is_always: covers_the_week(&windows),
+            reach,
+            steady: Covered::by(windows.iter(), reach),
+            is_always,
             by_start: windows,
         })
     }
@@ -164,9 +218,13 @@ impl Windows {
             });
         }
         let horizon = next_change::horizon(now);
+        match self.steady_at(clock, &period, now) {
+            Some((true, Some(until))) => return Some(open(until, horizon)),
+            Some((false, Some(until))) => return Some(closed(until, horizon)),
+            Some((_, None)) | None => {}
+        }
         let mut day = period.local(now).div_euclid(DAY) - self.reach;
         let mut open_until = None;
-        let mut a_week_ago = None;
         while day.saturating_mul(DAY) - OFFSET_MARGIN <= horizon {
             for window in &self.by_start {
                 let Some((start, end)) = window.on(clock, day) else {
@@ -180,22 +238,24 @@ impl Windows {
                     None => {}
                 }
             }
-            if let Some(until) = open_until {
-                if until > horizon {
-                    return Some(open(until, horizon));
-                }
-                let here = Reached { day, until };
-                let ahead = self.weeks_alike(clock, a_week_ago, here)?;
-                if a_week_ago.is_none_or(|it: Reached| it.day + WEEK <= day) {
-                    a_week_ago = Some(here);
-                }
-                if ahead > 0 {
-                    a_week_ago = None;
-                    day += ahead * WEEK;
-                    open_until = Some(until.saturating_add(ahead * WEEK * DAY));
-                }
-            }
             day += 1;
+            let Some(until) = open_until else {
+                continue;
+            };
+            if until > horizon {
+                return Some(open(until, horizon));
+            }
+            let ahead = clock.period(until)?;
+            match self.steady_at(clock, &ahead, until) {
+                Some((false, _)) => return Some(open(until, horizon)),
+                Some((true, Some(until))) => return Some(open(until, horizon)),
+                Some((true, None)) => {
+                    let last = ahead.end - OFFSET_MARGIN;
+                    open_until = Some(last);
+                    day = day.max(ahead.local(last).div_euclid(DAY) - self.reach);
+                }
+                None => {}
+            }
         }
         Some(match open_until {
             Some(until) => open(until, horizon),
@@ -206,29 +266,26 @@ impl Windows {
         })
     }
 
-    /// How many weeks the windows stay adjacent for certain, because a week in which they were
-    /// repeats until the next change of the offset.
-    fn weeks_alike(
+    /// Whether a window is open at an instant of a period, and when that changes, if both are the
+    /// same as in a week without a change of the offset. Without an instant, the state lasts to the
+    /// margin before the next change.
+    fn steady_at(
         &self,
         clock: &mut Clock<'_>,
-        a_week_ago: Option<Reached>,
-        here: Reached,
-    ) -> Option<i64> {
-        let repeats = |before: &Reached| {
-            before.day + WEEK == here.day && before.until + WEEK * DAY == here.until
-        };
-        let Some(before) = a_week_ago.filter(repeats) else {
-            return Some(0);
-        };
-        let period = clock.period(here.day.saturating_mul(DAY))?;
-        // Days count from midnight on the wall clock; the margin covers the offset as well.
-        let is_within = period.start + 2 * OFFSET_MARGIN <= before.day * DAY;
-        let last_day = (period.end - 2 * OFFSET_MARGIN).div_euclid(DAY) - self.reach;
-        Some(if is_within {
-            ((last_day - here.day) / WEEK).max(0)
-        } else {
-            0
-        })
+        period: &OffsetPeriod,
+        at: i64,
+    ) -> Option<(bool, Option<i64>)> {
+        clock.count(1);
+        let (first, last) = (
+            period.start + OFFSET_MARGIN + self.reach * DAY,
+            period.end - OFFSET_MARGIN,
+        );
+        if at < first || last <= at {
+            return None;
+        }
+        let (wanted, until) = self.steady.at(period.local(at));
+        let until = until.map(|until| period.instant(until));
+        Some((wanted, until.filter(|until| *until < last)))
     }
 
     /// The first window, by the time of day, that starts at an instant.
@@ -271,31 +328,6 @@ fn closed(until: i64, horizon: i64) -> State {
         wanted: false,
         until: (until <= horizon).then_some(until),
     }
-}
-
-/// Whether windows that end at a time of day cover every minute of a week. Then they also cover
-/// clock changes, because an end is never before the start of the next window.
-fn covers_the_week(windows: &[NamedWindow]) -> bool {
-    const MINUTES: usize = 7 * 24 * 60;
-    let mut covered = vec![false; MINUTES];
-    for window in windows {
-        let End::Local(end) = window.end else {
-            continue;
-        };
-        for day in 0..7 {
-            if window.days.is_some_and(|days| !days.contains(weekday(day))) {
-                continue;
-            }
-            for minute in (day * DAY + window.start) / MINUTE..(day * DAY + end) / MINUTE
-            {
-                let minute = usize::try_from(minute).unwrap_or_default() % MINUTES;
-                if let Some(covered) = covered.get_mut(minute) {
-                    *covered = true;
-                }
-            }
-        }
-    }
-    covered.into_iter().all(|covered| covered)
 }
 
 /// The weekday of a day that is counted from 1970-01-01, a Thursday.
