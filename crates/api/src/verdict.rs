@@ -16,7 +16,7 @@ use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde::Serialize;
 
-use crate::condition::{Actor, Reason, Remedy, Section};
+use crate::condition::{Actor, Reason, Remedy};
 use crate::{Phase, ScheduledMachine};
 use facts::Facts;
 
@@ -238,87 +238,104 @@ impl Verdict {
 /// ```
 pub fn verdict(object: &ScheduledMachine, lease: &Lease, now: Timestamp) -> Verdict {
     let facts = Facts::of(object);
-    let is_current = facts.is_current();
-    if let Lease::NotHeld { cause, since } = lease {
-        return Verdict {
-            since: *since,
-            cause: without_an_operator(cause, facts.message()),
-            ..unknown(&facts, Remedy::NO_OPERATOR)
-        };
-    }
-    if !is_current && facts.is_overdue(now) {
-        return Verdict {
-            since: facts.spec_changed(),
-            cause: not_observed(object),
-            ..unknown(&facts, Remedy::NOT_OBSERVED)
-        };
+    let report = facts.report();
+    if let Some(unknown) = report.unknown(lease, now) {
+        return unknown;
     }
     let (state, since) = state(&facts, now);
     if state == State::Unknown {
-        return Verdict {
-            since,
-            cause: not_observed(object),
-            remedy: None,
-            page: None,
-            actor: Actor::Nobody,
-            ..unknown(&facts, Remedy::NOT_OBSERVED)
-        };
+        return report.not_observed(None);
     }
-    Verdict {
-        is_stale: !is_current,
-        ..with_reason(&facts, state, since)
-    }
-}
-
-fn without_an_operator(cause: &str, message: &str) -> String {
-    if message.is_empty() {
-        cause.to_owned()
-    } else {
-        format!("{cause}; the last report was: {message}")
-    }
-}
-
-fn not_observed(object: &ScheduledMachine) -> String {
-    match object.status.as_ref().and_then(|it| it.observed_generation) {
-        None => "the operator has not reported on this object yet".to_owned(),
-        Some(observed) => format!(
-            "the operator has not reported on generation {} of the spec: its last report is on \
-             generation {observed}",
-            object.metadata.generation.unwrap_or_default(),
+    let (reason, cause) = facts.decisive(state);
+    let row = Reason::row(reason);
+    let provider = facts.reporting_object(reason);
+    let (remedy, actor) = match provider {
+        Some(_) => (Some(Remedy::PROVIDER_FAILURE), Actor::Provider),
+        None => (
+            row.and_then(|row| row.remedy),
+            row.map_or(Actor::Nobody, |row| row.actor),
         ),
-    }
-}
-
-fn unknown(facts: &Facts<'_>, remedy: Remedy) -> Verdict {
-    Verdict {
-        state: State::Unknown,
-        since: None,
-        reason: String::new(),
-        cause: String::new(),
-        remedy: Some(facts.text(remedy)),
-        page: remedy.section.map(|section| section.path),
-        actor: Actor::PlatformTeam,
-        is_stale: true,
-    }
-}
-
-/// When the spec of an object last changed. `None` if a client removed the managed fields that say
-/// so, unless nothing has been observed of the object yet.
-fn spec_changed(meta: &ObjectMeta, observed: Option<i64>) -> Option<Timestamp> {
-    let managed = meta.managed_fields.iter().flatten();
-    let of_spec = managed.filter(|entry| {
-        let fields = entry.fields_v1.as_ref();
-        let has_spec = fields.is_some_and(|it| it.0.get("f:spec").is_some());
-        has_spec && entry.subresource.as_deref().is_none_or(str::is_empty)
-    });
-    let changed = of_spec
-        .filter_map(|entry| Some(entry.time.as_ref()?.0))
-        .max();
-    let created = || {
-        let created = meta.creation_timestamp.as_ref();
-        created.filter(|_| observed.is_none()).map(|at| at.0)
     };
-    changed.or_else(created)
+    let with_remedy = Verdict::with_remedy(report.meta, remedy);
+    let object = provider.unwrap_or_default();
+    Verdict {
+        state,
+        since,
+        reason: reason.to_owned(),
+        cause,
+        remedy: with_remedy
+            .remedy
+            .map(|text| text.replace("OBJECT", &object)),
+        actor,
+        is_stale: !report.is_current(),
+        ..with_remedy
+    }
+}
+
+/// What the status of any kind says about itself.
+struct Report<'o> {
+    meta: &'o ObjectMeta,
+    /// Whether the operator has reported anything.
+    is_there: bool,
+    /// The generation that it is about.
+    observed: Option<i64>,
+    message: &'o str,
+}
+
+impl Report<'_> {
+    /// Whether it is about the present spec.
+    fn is_current(&self) -> bool {
+        self.is_there && self.observed == self.meta.generation
+    }
+
+    /// The verdict where the status does not describe the object: no operator runs, or it should have
+    /// seen the present spec by now.
+    fn unknown(&self, lease: &Lease, now: Timestamp) -> Option<Verdict> {
+        if let Lease::NotHeld { cause, since } = lease {
+            let cause = match self.message {
+                "" => cause.clone(),
+                message => format!("{cause}; the last report was: {message}"),
+            };
+            let remedy = Some(Remedy::NO_OPERATOR);
+            return Some(Verdict::unknown(self.meta, remedy, cause, *since));
+        }
+        let changed = self.spec_changed();
+        let is_overdue = changed.is_some_and(|at| now.duration_since(at) > TOLERANCE);
+        let is_unseen = !self.is_current() && is_overdue;
+        is_unseen.then(|| self.not_observed(Some(Remedy::NOT_OBSERVED)))
+    }
+
+    /// The verdict where the operator has not seen the present spec.
+    fn not_observed(&self, remedy: Option<Remedy>) -> Verdict {
+        let cause = match self.observed {
+            None => "the operator has not reported on this object yet".to_owned(),
+            Some(observed) => format!(
+                "the operator has not reported on generation {} of the spec: its last report is \
+                 on generation {observed}",
+                self.meta.generation.unwrap_or_default(),
+            ),
+        };
+        Verdict::unknown(self.meta, remedy, cause, self.spec_changed())
+    }
+
+    /// When the spec last changed. `None` if a client removed the managed fields that say so, unless
+    /// nothing has been observed of the object yet.
+    fn spec_changed(&self) -> Option<Timestamp> {
+        let managed = self.meta.managed_fields.iter().flatten();
+        let of_spec = managed.filter(|entry| {
+            let fields = entry.fields_v1.as_ref();
+            let has_spec = fields.is_some_and(|it| it.0.get("f:spec").is_some());
+            has_spec && entry.subresource.as_deref().is_none_or(str::is_empty)
+        });
+        let changed = of_spec
+            .filter_map(|entry| Some(entry.time.as_ref()?.0))
+            .max();
+        let created = || {
+            let created = self.meta.creation_timestamp.as_ref();
+            created.filter(|_| self.observed.is_none()).map(|at| at.0)
+        };
+        changed.or_else(created)
+    }
 }
 
 /// The state that the status says, and since when.
@@ -327,8 +344,8 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
     let is_over = |since: Option<Timestamp>, limit: SignedDuration| {
         since.is_some_and(|since| now.duration_since(since) >= limit)
     };
-    let is_of_spec =
-        |since: &Timestamp| facts.spec_changed().is_none_or(|at| at <= *since);
+    let changed = facts.report().spec_changed();
+    let is_of_spec = |since: &Timestamp| changed.is_none_or(|at| at <= *since);
     if let Some(since) = facts.stalled_since() {
         return (State::Blocked, Some(since));
     }
@@ -356,7 +373,7 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
         return (State::Held, facts.held_since());
     }
     match phase {
-        None => (State::Unknown, facts.spec_changed()),
+        None => (State::Unknown, None),
         Some(Phase::Active) if facts.is_ready() => (State::Serving, ready_since),
         Some(Phase::Active) => (State::Late, ready_since),
         // A machine that was off already is as ready as before.
@@ -374,38 +391,5 @@ fn state(facts: &Facts<'_>, now: Timestamp) -> (State, Option<Timestamp>) {
                 (State::Starting, since)
             }
         }
-    }
-}
-
-/// The verdict with the remedy of the condition that decides.
-fn with_reason(facts: &Facts<'_>, state: State, since: Option<Timestamp>) -> Verdict {
-    let (reason, cause) = facts.decisive(state);
-    let row = Reason::row(reason);
-    let none = Verdict {
-        state,
-        since,
-        reason: reason.to_owned(),
-        cause,
-        remedy: None,
-        page: None,
-        actor: row.map_or(Actor::Nobody, |row| row.actor),
-        is_stale: false,
-    };
-    let page = |section: Option<Section>| section.map(|it| it.path);
-    if let Some(remedy) = facts.provider_remedy(reason) {
-        return Verdict {
-            remedy: Some(remedy),
-            page: page(Remedy::PROVIDER_FAILURE.section),
-            actor: Actor::Provider,
-            ..none
-        };
-    }
-    match row.and_then(|row| row.remedy) {
-        None => none,
-        Some(remedy) => Verdict {
-            remedy: Some(facts.text(remedy)),
-            page: page(remedy.section),
-            ..none
-        },
     }
 }

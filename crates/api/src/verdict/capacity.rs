@@ -4,10 +4,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use serde_json::Value;
 
-use super::{
-    ERROR_LIMIT, Lease, State, TOLERANCE, Verdict, spec_changed, without_an_operator,
-};
-use crate::condition::{Actor, Remedy, capacity_reason};
+use super::{ERROR_LIMIT, Lease, Report, State, Verdict};
+use crate::condition::{Actor, capacity_reason};
 use crate::{CapacityPhase, ScheduledCapacity, ScheduledCapacityStatus};
 
 /// The verdict about a ScheduledCapacity as it was read. One that cannot be decoded has the error
@@ -29,23 +27,18 @@ pub fn verdict(object: &ScheduledCapacity, lease: &Lease, now: Timestamp) -> Ver
     let ready = condition(&status, "Ready");
     let message = ready.map(|it| it.message.clone());
     let message = message.or(status.message.clone()).unwrap_or_default();
-    let is_current = status.phase.is_some()
-        && status.observed_generation == object.metadata.generation;
-    if let Lease::NotHeld { cause, since } = lease {
-        let cause = without_an_operator(cause, &message);
-        return Verdict::unknown(
-            &object.metadata,
-            Some(Remedy::NO_OPERATOR),
-            cause,
-            *since,
-        );
+    let report = Report {
+        meta: &object.metadata,
+        is_there: status.phase.is_some(),
+        observed: status.observed_generation,
+        message: &message,
+    };
+    let is_stale = !report.is_current();
+    if let Some(unknown) = report.unknown(lease, now) {
+        return unknown;
     }
-    let changed = spec_changed(&object.metadata, status.observed_generation);
-    let is_overdue = changed.is_some_and(|at| now.duration_since(at) > TOLERANCE);
-    if status.phase.is_none() || !is_current && is_overdue {
-        let cause = "the operator has not reported on the present spec yet".to_owned();
-        let remedy = is_overdue.then_some(Remedy::NOT_OBSERVED);
-        return Verdict::unknown(&object.metadata, remedy, cause, changed);
+    if !report.is_there {
+        return report.not_observed(None);
     }
     let contested = condition(&status, "FieldContested").filter(|_| is_true(ready));
     let (reason, cause) = match contested {
@@ -65,7 +58,7 @@ pub fn verdict(object: &ScheduledCapacity, lease: &Lease, now: Timestamp) -> Ver
         cause,
         actor: row.map_or(Actor::Nobody, |row| row.actor),
         reason,
-        is_stale: !is_current,
+        is_stale,
         ..Verdict::with_remedy(&object.metadata, row.and_then(|row| row.remedy))
     }
 }

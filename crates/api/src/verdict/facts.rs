@@ -6,8 +6,8 @@ use fivespot_schedule::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
-use super::{State, TOLERANCE, USUAL_PROVISIONING};
-use crate::condition::{self, ConditionStatus, ConditionType, Reason, Remedy};
+use super::{Report, State, USUAL_PROVISIONING};
+use crate::condition::{self, ConditionStatus, ConditionType, Reason};
 use crate::schedule_override::OverrideMode;
 use crate::{Phase, ScheduledMachine, ScheduledMachineStatus};
 
@@ -61,21 +61,14 @@ impl<'o> Facts<'o> {
             .unwrap_or_default()
     }
 
-    /// Whether the status is about the present spec.
-    pub(super) fn is_current(&self) -> bool {
-        self.status.phase.is_some()
-            && self.status.observed_generation == self.object.metadata.generation
-    }
-
-    /// When the spec last changed, as far as it is known.
-    pub(super) fn spec_changed(&self) -> Option<Timestamp> {
-        super::spec_changed(&self.object.metadata, self.status.observed_generation)
-    }
-
-    /// Whether the operator should have seen the present spec by now.
-    pub(super) fn is_overdue(&self, now: Timestamp) -> bool {
-        let changed = self.spec_changed();
-        changed.is_some_and(|at| now.duration_since(at) > TOLERANCE)
+    /// What the status says about itself.
+    pub(super) fn report(&self) -> Report<'o> {
+        Report {
+            meta: &self.object.metadata,
+            is_there: self.status.phase.is_some(),
+            observed: self.status.observed_generation,
+            message: self.message(),
+        }
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -201,25 +194,11 @@ impl<'o> Facts<'o> {
         wrong.find(|it| has_problem(&it.reason))
     }
 
-    /// What to do about a failure that a provider reports while the machine comes up.
-    pub(super) fn provider_remedy(&self, reason: &str) -> Option<String> {
+    /// The provider's object that reports a failure while the machine comes up.
+    pub(super) fn reporting_object(&self, reason: &str) -> Option<String> {
         let awaited = [Reason::Provisioning, Reason::ProvisioningTimeout];
-        if !awaited.iter().any(|it| it.as_str() == reason) {
-            return None;
-        }
-        let object = reporting_object(self.message())?;
-        let text = Remedy::PROVIDER_FAILURE.text.replace("OBJECT", &object);
-        Some(self.in_namespace(&text))
-    }
-
-    /// The text of a remedy for this object.
-    pub(super) fn text(&self, remedy: Remedy) -> String {
-        self.in_namespace(remedy.text)
-    }
-
-    fn in_namespace(&self, text: &str) -> String {
-        let namespace = self.object.metadata.namespace.as_deref();
-        text.replace("NAMESPACE", namespace.unwrap_or_default())
+        let is_awaited = awaited.iter().any(|it| it.as_str() == reason);
+        reporting_object(self.message()).filter(|_| is_awaited)
     }
 }
 
