@@ -7,7 +7,7 @@
 mod capacity;
 mod windows;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::name;
 
@@ -78,94 +78,54 @@ pub fn convert(object: &mut Value) -> Vec<Change> {
             renamed: None,
         });
     }
-    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
-        edit(
-            metadata,
-            ("metadata", "finalizers"),
-            &mut changes,
-            finalizers,
-        );
-    }
-    let Some(Value::Object(spec)) = object.get_mut("spec") else {
-        return changes;
-    };
-    if let Some(Value::Object(schedule)) = spec.get_mut("schedule") {
-        for list in ["daysOfWeek", "hoursOfDay"] {
-            edit(schedule, ("spec.schedule", list), &mut changes, texts);
+    for (parent, field, to_current) in FORMS {
+        let pointer = format!("/{}", parent.replace('.', "/"));
+        let Some(Value::Object(fields)) = object.pointer_mut(&pointer) else {
+            continue;
+        };
+        let Some(from) = fields.get(field).cloned() else {
+            continue;
+        };
+        let to = Some(to_current(&from)).filter(|to| !to.is_null());
+        match &to {
+            Some(to) if *to == from => continue,
+            Some(to) => drop(fields.insert(field.to_owned(), to.clone())),
+            None => drop(fields.shift_remove(field)),
         }
-        edit(
-            schedule,
-            ("spec.schedule", "duration"),
-            &mut changes,
-            duration,
-        );
-        for field in ["cron", "timezone", "enabled"] {
-            edit(schedule, ("spec.schedule", field), &mut changes, absent);
-        }
-    }
-    for field in ["gracefulShutdownTimeout", "nodeDrainTimeout"] {
-        edit(spec, ("spec", field), &mut changes, duration);
-    }
-    for field in [
-        "killIfCommands",
-        "reclaim",
-        "nodeTaints",
-        "machineTemplate",
-        "priority",
-        "killSwitch",
-    ] {
-        edit(spec, ("spec", field), &mut changes, absent);
+        changes.push(Change {
+            field: format!("{parent}.{field}"),
+            from,
+            to,
+            renamed: None,
+        });
     }
     changes
 }
 
-/// The result for a value.
-enum Conversion {
-    Unchanged,
-    Replaced(Value),
-    Removed,
-}
+/// The current form of a value; null for one that is removed, because it represented an absent value.
+type Convert = fn(&Value) -> Value;
 
-fn edit(
-    fields: &mut Map<String, Value>,
-    (path, field): (&str, &str),
-    changes: &mut Vec<Change>,
-    convert_value: fn(&Value) -> Conversion,
-) {
-    let Some(value) = fields.get_mut(field) else {
-        return;
-    };
-    let change = |from: Value, to: Option<Value>| Change {
-        field: format!("{path}.{field}"),
-        from,
-        to,
-        renamed: None,
-    };
-    match convert_value(value) {
-        Conversion::Unchanged => {}
-        Conversion::Replaced(new) => {
-            let old = std::mem::replace(value, new.clone());
-            changes.push(change(old, Some(new)));
-        }
-        Conversion::Removed => {
-            if let Some(old) = fields.shift_remove(field) {
-                changes.push(change(old, None));
-            }
-        }
-    }
-}
-
-/// `null` represented an absent value.
-fn absent(value: &Value) -> Conversion {
-    if value.is_null() {
-        Conversion::Removed
-    } else {
-        Conversion::Unchanged
-    }
-}
+/// The fields that had other forms, each below its parent.
+const FORMS: [(&str, &str, Convert); 15] = [
+    ("metadata", "finalizers", finalizers),
+    ("spec.schedule", "daysOfWeek", texts),
+    ("spec.schedule", "hoursOfDay", texts),
+    ("spec.schedule", "duration", duration),
+    ("spec.schedule", "cron", Value::clone),
+    ("spec.schedule", "timezone", Value::clone),
+    ("spec.schedule", "enabled", Value::clone),
+    ("spec", "gracefulShutdownTimeout", duration),
+    ("spec", "nodeDrainTimeout", duration),
+    ("spec", "killIfCommands", Value::clone),
+    ("spec", "reclaim", Value::clone),
+    ("spec", "nodeTaints", Value::clone),
+    ("spec", "machineTemplate", Value::clone),
+    ("spec", "priority", Value::clone),
+    ("spec", "killSwitch", Value::clone),
+];
 
 /// Converts a list of days or hours.
-fn texts(value: &Value) -> Conversion {
+fn texts(value: &Value) -> Value {
     let one = |item: &Value| match item {
         Value::String(text) => {
             let bare: String = text.chars().filter(|it| !it.is_whitespace()).collect();
@@ -174,44 +134,32 @@ fn texts(value: &Value) -> Conversion {
         Value::Number(number) => Value::String(number.to_string()),
         other => other.clone(),
     };
-    let new = match value {
-        Value::Null => return Conversion::Removed,
+    match value {
         Value::Array(items) => Value::Array(items.iter().map(one).collect()),
         Value::String(_) | Value::Number(_) => Value::Array(vec![one(value)]),
-        Value::Bool(_) | Value::Object(_) => return Conversion::Unchanged,
-    };
-    changed(value, new)
+        Value::Null | Value::Bool(_) | Value::Object(_) => value.clone(),
+    }
 }
 
 /// Converts a duration: it allowed surrounding spaces, upper case, and a number of seconds.
-fn duration(value: &Value) -> Conversion {
-    let new = match value {
-        Value::Null => return Conversion::Removed,
+fn duration(value: &Value) -> Value {
+    match value {
         Value::String(text) => Value::String(text.trim().to_ascii_lowercase()),
         Value::Number(seconds) if seconds.is_u64() => {
             Value::String(format!("{seconds}s"))
         }
         other => other.clone(),
-    };
-    changed(value, new)
+    }
 }
 
-fn finalizers(value: &Value) -> Conversion {
-    let Value::Array(items) = value else {
-        return Conversion::Unchanged;
-    };
+fn finalizers(value: &Value) -> Value {
     let current = |item: &Value| match item.as_str() {
         Some(name::OLDER_FINALIZER) => Value::String(name::FINALIZER.to_owned()),
         _ => item.clone(),
     };
-    changed(value, Value::Array(items.iter().map(current).collect()))
-}
-
-fn changed(old: &Value, new: Value) -> Conversion {
-    if *old == new {
-        Conversion::Unchanged
-    } else {
-        Conversion::Replaced(new)
+    match value {
+        Value::Array(items) => Value::Array(items.iter().map(current).collect()),
+        other => other.clone(),
     }
 }
 
