@@ -389,13 +389,7 @@ const HOST_CLAIM_PREFIX: &str = "5spot-host.";
 
 /// The labels of such a ConfigMap.
 pub fn agent_labels() -> BTreeMap<String, String> {
-    [
-        ("app.kubernetes.io/name", "5spot"),
-        ("app.kubernetes.io/component", "reclaim-agent"),
-    ]
-    .into_iter()
-    .map(|(key, value)| (key.to_owned(), value.to_owned()))
-    .collect()
+    component_labels("reclaim-agent")
 }
 
 /// The name of the Node that such a ConfigMap configures.

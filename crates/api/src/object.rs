@@ -75,18 +75,18 @@ impl<P: Serialize, S: Serialize> Serialize for Written<'_, P, S> {
 /// clients; `scope` is one of `k8s_openapi`.
 macro_rules! named {
     ($type:ident, scope: $scope:ident, api_version: $api_version:expr, group: $group:expr,
-     kind: $kind:expr, list_kind: $list_kind:expr, plural: $plural:expr) => {
+     plural: $plural:expr) => {
         impl k8s_openapi::Resource for $type {
             const API_VERSION: &'static str = $api_version;
             const GROUP: &'static str = $group;
-            const KIND: &'static str = $kind;
+            const KIND: &'static str = stringify!($type);
             const VERSION: &'static str = $crate::name::VERSION;
             const URL_PATH_SEGMENT: &'static str = $plural;
             type Scope = k8s_openapi::$scope;
         }
 
         impl k8s_openapi::ListableResource for $type {
-            const LIST_KIND: &'static str = $list_kind;
+            const LIST_KIND: &'static str = concat!(stringify!($type), "List");
         }
 
         impl k8s_openapi::Metadata for $type {

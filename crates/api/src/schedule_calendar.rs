@@ -86,8 +86,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::CALENDAR_KIND,
-    list_kind: "ScheduleCalendarList",
     plural: name::CALENDAR_PLURAL
 );
 with_spec!(ScheduleCalendar);

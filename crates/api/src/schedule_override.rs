@@ -91,9 +91,6 @@ pub enum OverrideMode {
 }
 
 impl OverrideMode {
-    /// Every mode, in the order in which the schema lists them.
-    pub const ALL: [Self; 3] = [Self::Run, Self::Stop, Self::Hold];
-
     /// The mode as a string.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -257,8 +254,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::OVERRIDE_KIND,
-    list_kind: "ScheduleOverrideList",
     plural: name::OVERRIDE_PLURAL
 );
 with_spec!(ScheduleOverride, status);

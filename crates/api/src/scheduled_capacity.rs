@@ -348,8 +348,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::CAPACITY_KIND,
-    list_kind: "ScheduledCapacityList",
     plural: name::CAPACITY_PLURAL
 );
 with_spec!(ScheduledCapacity, status);

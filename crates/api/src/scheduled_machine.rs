@@ -274,9 +274,6 @@ pub enum Enforcement {
 }
 
 impl Enforcement {
-    /// Every value, in the order in which the schema lists them.
-    pub const ALL: [Self; 2] = [Self::Enforce, Self::Audit];
-
     /// The value as a string.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -347,9 +344,6 @@ pub enum EndPolicy {
 }
 
 impl EndPolicy {
-    /// Every policy, in the order in which the schema lists them.
-    pub const ALL: [Self; 2] = [Self::StartAtWindowEnd, Self::CompleteByWindowEnd];
-
     /// The policy as a string.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -519,8 +513,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::KIND,
-    list_kind: name::LIST_KIND,
     plural: name::PLURAL
 );
 

@@ -310,8 +310,6 @@ named!(
     scope: ClusterResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::CLASS_KIND,
-    list_kind: "ScheduledMachineClassList",
     plural: name::CLASS_PLURAL
 );
 with_spec!(ScheduledMachineClass);

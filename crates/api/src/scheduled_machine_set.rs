@@ -196,8 +196,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::API_VERSION,
     group: name::GROUP,
-    kind: name::SET_KIND,
-    list_kind: "ScheduledMachineSetList",
     plural: name::SET_PLURAL
 );
 with_spec!(ScheduledMachineSet, status);

@@ -407,8 +407,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::SPOT_API_VERSION,
     group: name::SPOT_GROUP,
-    kind: name::TIME_BASED_KIND,
-    list_kind: "TimeBasedSpotScheduleList",
     plural: name::TIME_BASED_PLURAL
 );
 with_spec!(TimeBasedSpotSchedule, status);
@@ -417,8 +415,6 @@ named!(
     scope: NamespaceResourceScope,
     api_version: name::SPOT_API_VERSION,
     group: name::SPOT_GROUP,
-    kind: name::CAPITAL_MARKETS_KIND,
-    list_kind: "CapitalMarketsScheduleList",
     plural: name::CAPITAL_MARKETS_PLURAL
 );
 with_spec!(CapitalMarketsSchedule, status);

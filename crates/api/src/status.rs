@@ -9,6 +9,7 @@ use std::fmt;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ pub struct ScheduledMachineStatus {
     // An unknown stored phase reads as `None`.
     #[serde(
         default,
-        deserialize_with = "known_phase",
+        deserialize_with = "known",
         skip_serializing_if = "Option::is_none"
     )]
     pub phase: Option<Phase>,
@@ -268,7 +269,7 @@ pub struct Usage {
     // An unknown stored state reads as `None`.
     #[serde(
         default,
-        deserialize_with = "known_state",
+        deserialize_with = "known",
         skip_serializing_if = "Option::is_none"
     )]
     pub accounted_state: Option<AccountedState>,
@@ -502,15 +503,13 @@ impl fmt::Display for ShutdownReason {
     }
 }
 
-fn known_phase<'de, D: Deserializer<'de>>(
+/// A word that this release knows; `None` for another one.
+fn known<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
-) -> Result<Option<Phase>, D::Error> {
+) -> Result<Option<T>, D::Error> {
     let written = Option::<String>::deserialize(deserializer)?;
-    Ok(written.and_then(|written| {
-        Phase::ALL
-            .into_iter()
-            .find(|phase| phase.as_str() == written)
-    }))
+    let known = |written| serde_json::from_value(Value::String(written)).ok();
+    Ok(written.and_then(known))
 }
 
 /// The generation, unless it is absent or [`NO_GENERATION`].
@@ -529,23 +528,10 @@ fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-fn known_state<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<AccountedState>, D::Error> {
-    let written = Option::<String>::deserialize(deserializer)?;
-    Ok(written.and_then(|written| {
-        let mut states = AccountedState::ALL.into_iter();
-        states.find(|state| state.as_str() == written)
-    }))
-}
-
 fn known_reason<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<ShutdownReason, D::Error> {
-    let written = String::deserialize(deserializer)?;
-    let mut known = ShutdownReason::ALL.into_iter();
-    let known = known.find(|reason| reason.as_str() == written);
-    Ok(known.unwrap_or(ShutdownReason::ScheduleEnded))
+    Ok(known(deserializer)?.unwrap_or(ShutdownReason::ScheduleEnded))
 }
 
 fn known_taints<'de, D: Deserializer<'de>>(

@@ -1,11 +1,13 @@
 //! The limit on the number of overrides that are considered.
 
 use std::borrow::Borrow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use fivespot_schedule::OverrideMode::Stop;
 use jiff::Timestamp;
 
-use super::{OverrideMode, ScheduleOverride};
+use super::ScheduleOverride;
 
 /// How many overrides of a namespace are considered, the [strongest](Rank) first.
 pub const MAX_OVERRIDES: usize = 256;
@@ -18,30 +20,17 @@ pub const MAX_OVERRIDES: usize = 256;
 /// is considered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    class: Class,
+    mode: Reverse<fivespot_schedule::OverrideMode>,
     created: Option<Timestamp>,
     name: String,
-}
-
-/// In the order in which they are considered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Class {
-    Stop,
-    Hold,
-    Run,
 }
 
 impl Rank {
     /// The rank of an override.
     pub fn of(object: &ScheduleOverride) -> Self {
         let metadata = &object.metadata;
-        let class = match object.spec.mode {
-            OverrideMode::Stop => Class::Stop,
-            OverrideMode::Hold => Class::Hold,
-            OverrideMode::Run => Class::Run,
-        };
         Self {
-            class,
+            mode: Reverse(object.spec.mode.into()),
             created: metadata.creation_timestamp.as_ref().map(|time| time.0),
             name: metadata.name.clone().unwrap_or_default(),
         }
@@ -89,8 +78,8 @@ impl<T: Borrow<ScheduleOverride>> ConsideredOverrides<T> {
 
     /// Whether one of mode Stop would be considered that is created now.
     pub fn have_room_for_stop(&self) -> bool {
-        let last = self.0.last().map(|(last, _)| last.class);
-        self.0.len() < MAX_OVERRIDES || last > Some(Class::Stop)
+        let is_stop = |(last, _): &(Rank, T)| last.mode.0 == Stop;
+        self.0.len() < MAX_OVERRIDES || self.0.last().is_some_and(|it| !is_stop(it))
     }
 
     /// Removes the override of that name. `None` if it is not considered.
