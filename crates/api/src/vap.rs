@@ -32,6 +32,8 @@ oldObject == null
 || !object.spec.schedule.all(field, field == 'enabled'
   || oldObject.spec.schedule[?field] == optional.of(object.spec.schedule[field]))";
 
+const BINDING: &str = "ValidatingAdmissionPolicyBinding";
+
 /// What a binding does with an object that violates a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -65,6 +67,37 @@ pub fn policy_of(resource: &Resource) -> Value {
             })
         })
         .collect();
+    let spec = json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": constraints(resource.group, resource.versions, resource.plural),
+        "matchConditions": conditions(resource.kind == SCHEDULED_MACHINE.kind),
+        "validations": validations,
+    });
+    named("ValidatingAdmissionPolicy", resource.policy, &spec)
+}
+
+fn named(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": {"name": name},
+        "spec": spec,
+    })
+}
+
+/// Objects of a kind that are created or updated.
+fn constraints(group: &str, versions: &[&str], plural: &str) -> Value {
+    json!({"resourceRules": [{
+        "apiGroups": [group],
+        "apiVersions": versions,
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [plural],
+    }]})
+}
+
+/// Not an object that is being deleted, nor an update that leaves the spec unchanged; nor one that
+/// only switches off what can be.
+fn conditions(can_be_switched_off: bool) -> Vec<Value> {
     let mut conditions = vec![
         json!({
             "name": "not-being-deleted",
@@ -75,30 +108,13 @@ pub fn policy_of(resource: &Resource) -> Value {
             "expression": "oldObject == null || object.?spec != oldObject.?spec",
         }),
     ];
-    if resource.kind == SCHEDULED_MACHINE.kind {
+    if can_be_switched_off {
         conditions.push(json!({
             "name": "not-only-switched-off",
             "expression": NOT_ONLY_SWITCHED_OFF,
         }));
     }
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": resource.policy},
-        "spec": {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [{
-                    "apiGroups": [resource.group],
-                    "apiVersions": resource.versions,
-                    "operations": ["CREATE", "UPDATE"],
-                    "resources": [resource.plural],
-                }],
-            },
-            "matchConditions": conditions,
-            "validations": validations,
-        },
-    })
+    conditions
 }
 
 /// The binding of the policy of ScheduledMachine; see [`binding_of`].
@@ -115,15 +131,8 @@ pub fn binding_of(resource: &Resource, action: Action) -> Value {
         Action::Audit => json!(["Audit"]),
         Action::AuditAndDeny => json!(["Deny", "Audit"]),
     };
-    json!({
-        "apiVersion": "admissionregistration.k8s.io/v1",
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": resource.policy_binding},
-        "spec": {
-            "policyName": resource.policy,
-            "validationActions": actions,
-        },
-    })
+    let spec = json!({"policyName": resource.policy, "validationActions": actions});
+    named(BINDING, resource.policy_binding, &spec)
 }
 
 /// The expression of a rule in the policy. The API server checks the types of a policy's expressions

@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use super::NOT_ONLY_SWITCHED_OFF;
 use crate::name;
 
 /// The key of the ConfigMap with the kinds whose objects have no namespace.
@@ -47,26 +46,8 @@ pub fn spec() -> Value {
     json!({
         "failurePolicy": "Fail",
         "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
-        "matchConstraints": {"resourceRules": [{
-            "apiGroups": [name::GROUP],
-            "apiVersions": ["*"],
-            "operations": ["CREATE", "UPDATE"],
-            "resources": [name::CAPACITY_PLURAL],
-        }]},
-        "matchConditions": [
-            {
-                "name": "not-being-deleted",
-                "expression": "!has(object.metadata.deletionTimestamp)",
-            },
-            {
-                "name": "created-or-spec-changed",
-                "expression": "oldObject == null || object.?spec != oldObject.?spec",
-            },
-            {
-                "name": "not-only-switched-off",
-                "expression": NOT_ONLY_SWITCHED_OFF,
-            },
-        ],
+        "matchConstraints": super::constraints(name::GROUP, &["*"], name::CAPACITY_PLURAL),
+        "matchConditions": super::conditions(true),
         "variables": variables(),
         "validations": [
             validation(

@@ -5,8 +5,6 @@ use serde_json::{Value, json};
 use crate::name;
 use crate::resource::{Resource, SCHEDULED_MACHINE, SCHEDULED_MACHINE_SET};
 
-const VERSION: &str = "admissionregistration.k8s.io/v1";
-
 /// The name of the policy about who may name a class.
 pub const USE: &str = "scheduledmachine-class-use";
 /// The name of the policy about who may name the class of a set: its machines are created by the
@@ -74,22 +72,9 @@ fn only_spec() -> Value {
 fn spec(resource: &Resource, expression: &str, message: &str) -> Value {
     json!({
         "failurePolicy": "Fail",
-        "matchConstraints": {"resourceRules": [{
-            "apiGroups": [name::GROUP],
-            "apiVersions": resource.versions,
-            "operations": ["CREATE", "UPDATE"],
-            "resources": [resource.plural],
-        }]},
-        "matchConditions": [
-            {
-                "name": "not-being-deleted",
-                "expression": "!has(object.metadata.deletionTimestamp)",
-            },
-            {
-                "name": "created-or-spec-changed",
-                "expression": "oldObject == null || object.?spec != oldObject.?spec",
-            },
-        ],
+        "matchConstraints":
+            super::constraints(name::GROUP, resource.versions, resource.plural),
+        "matchConditions": super::conditions(false),
         "validations": [{
             "expression": expression,
             "message": message,
@@ -99,21 +84,11 @@ fn spec(resource: &Resource, expression: &str, message: &str) -> Value {
 }
 
 fn policy(name: &str, spec: &Value) -> Value {
-    json!({
-        "apiVersion": VERSION,
-        "kind": "ValidatingAdmissionPolicy",
-        "metadata": {"name": name},
-        "spec": spec,
-    })
+    super::named("ValidatingAdmissionPolicy", name, spec)
 }
 
 fn binding(name: &str) -> Value {
-    json!({
-        "apiVersion": VERSION,
-        "kind": "ValidatingAdmissionPolicyBinding",
-        "metadata": {"name": name},
-        "spec": binding_spec(name),
-    })
+    super::named(super::BINDING, name, &binding_spec(name))
 }
 
 /// The `spec` of a binding for all namespaces. Cannot fail.
