@@ -13,13 +13,14 @@ mod shared;
 mod tests;
 mod window;
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use fivespot_schedule::{Days, Duration, Hours, Steps};
+use fivespot_schedule::{Days, Duration, Hours, Schedule, Steps, Window};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::ScheduledMachine;
 use crate::manifest::{GeneratedFile, PAGE_HEADER};
+use crate::{ScheduleSpec, ScheduledMachine};
 
 pub use capacity::{of_capacity, shared_fields};
 pub use class::hosts_of_classes;
@@ -261,50 +262,57 @@ fn of_schedule_within(
     now: Timestamp,
     steps: &Steps,
 ) -> Vec<LintWarning> {
-    let spec = &object.spec;
-    let mut warnings = Vec::new();
-    // What a reference resolves to is not known here.
-    let is_inline =
-        spec.schedule.reference().is_none() || spec.schedule.resolved.is_some();
-    let schedule = spec.schedule.schedule().ok().filter(|_| is_inline);
-    if let Some(schedule) = &schedule {
-        let fires = schedule
-            .cron_expression()
-            .is_none_or(|(cron, _)| cron.can_fire());
-        let window = schedule.at_within(now, steps);
-        if fires && !window.is_open() && window.until().is_none() {
-            warnings.push(warning(
-                NEVER_ACTIVE,
-                "spec.schedule",
-                "the schedule has no window in the next ten years".to_owned(),
-            ));
-        }
-    }
+    let schedule = evaluated(&object.spec.schedule);
     let shortest = schedule
         .as_ref()
         .and_then(|schedule| calendar::shortest_window(schedule, now, steps));
-    warnings.extend(overnight_tail(object));
-    warnings.extend(time_zone(&spec.schedule.timezone));
+    let mut warnings = of_spec(&object.spec.schedule, now, steps);
+    if schedule.is_some() {
+        warnings.extend(short_window(object, shortest));
+        warnings.extend(window::short_window(object, shortest));
+    }
+    warnings.extend(short_commands(object));
+    warnings.sort_by_key(|warning| warning.lint.code);
+    warnings
+}
+
+/// `None` for one that cannot be parsed, or if it follows another one that is not known here.
+fn evaluated(spec: &ScheduleSpec) -> Option<Schedule> {
+    let is_known = spec.reference().is_none() || spec.resolved.is_some();
+    spec.schedule().ok().filter(|_| is_known)
+}
+
+/// The warnings about a schedule at `spec.schedule`, whatever follows it, in the order of the codes.
+fn of_spec(spec: &ScheduleSpec, now: Timestamp, steps: &Steps) -> Vec<LintWarning> {
+    let mut warnings = Vec::new();
+    let schedule = evaluated(spec);
+    let cron = schedule.as_ref().and_then(Schedule::cron_expression);
+    let fires = cron.is_none_or(|(cron, _)| cron.can_fire());
+    let window = schedule.as_ref().map(|it| it.at_within(now, steps));
+    if let Some(window) = window.filter(|_| fires) {
+        warnings.extend(never_active(window, "spec.schedule"));
+    }
+    warnings.extend(overnight_tail(spec));
+    warnings.extend(time_zone(&spec.timezone));
     if let Some(schedule) = &schedule {
-        for message in calendar::clock_changes(&spec.schedule, schedule, now, steps) {
+        for message in calendar::clock_changes(spec, schedule, now, steps) {
             warnings.push(warning(CLOCK_CHANGE, "spec.schedule", message));
         }
-        warnings.extend(short_window(object, shortest));
-        if schedule
-            .cron_expression()
-            .is_some_and(|(cron, _)| !cron.can_fire())
-        {
+        if !fires {
             let message = "the expression never fires".to_owned();
             warnings
                 .push(warning(CRON_NEVER_FIRES, "spec.schedule.cron", message).error());
         }
-    }
-    warnings.extend(short_commands(object));
-    if let Some(schedule) = &schedule {
-        warnings.extend(window::of_schedule(object, schedule, now, steps));
-        warnings.extend(window::short_window(object, shortest));
+        warnings.extend(window::redundant_windows(spec, now, steps));
+        warnings.extend(window::past_exceptions(spec, schedule, now));
     }
     warnings
+}
+
+fn never_active(window: Window, field: &str) -> Option<LintWarning> {
+    let is_never = !window.is_open() && window.until().is_none();
+    let message = "the schedule has no window in the next ten years";
+    is_never.then(|| warning(NEVER_ACTIVE, field, message.to_owned()))
 }
 
 fn warning(
@@ -320,8 +328,31 @@ fn warning(
     }
 }
 
-fn overnight_tail(object: &ScheduledMachine) -> Option<LintWarning> {
-    let schedule = &object.spec.schedule;
+/// The warnings for several objects that have one thing, each with the place of the object that it
+/// concerns: `having` gives each thing with the place and the name of an object that has it, and
+/// `warn` is given another object's name. Objects of the same name count as one.
+fn of_several<T: Ord>(
+    having: impl IntoIterator<Item = (T, usize, String)>,
+    warn: impl Fn(&T, &str) -> LintWarning,
+) -> Vec<(usize, LintWarning)> {
+    let mut by_thing: BTreeMap<T, Vec<(usize, String)>> = BTreeMap::new();
+    for (thing, place, name) in having {
+        by_thing.entry(thing).or_default().push((place, name));
+    }
+    let mut found = Vec::new();
+    for (thing, all) in &by_thing {
+        for (place, name) in all {
+            // One other object is sufficient, however many there are.
+            if let Some((_, other)) = all.iter().find(|(_, other)| other != name) {
+                found.push((*place, warn(thing, other)));
+            }
+        }
+    }
+    found.sort_by_key(|(place, _)| *place);
+    found
+}
+
+fn overnight_tail(schedule: &ScheduleSpec) -> Option<LintWarning> {
     let days: Vec<Days> = parsed(&schedule.days_of_week)?;
     let hours: Vec<Hours> = parsed(&schedule.hours_of_day)?;
     let days = days.into_iter().reduce(|one, other| one | other)?;

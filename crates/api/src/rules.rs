@@ -45,6 +45,7 @@ pub use calendar_table::CALENDAR_RULES;
 pub use capacity_table::capacity_rules;
 pub use capital_markets_table::CAPITAL_MARKETS_RULES;
 pub use class_table::class_rules;
+#[cfg(test)]
 pub(crate) use example::acceptable;
 pub use override_table::OVERRIDE_RULES;
 pub use requirement::{Examples, Layer, Predicate, Requirement};

@@ -1,11 +1,12 @@
 //! Warnings about ScheduledCapacities.
 
-use std::collections::BTreeMap;
-
+use fivespot_schedule::Steps;
 use jiff::Timestamp;
 
-use super::shared::of_spec;
-use super::{LintWarning, NEVER_DRAINED, SAME_VALUES, SHARED_FIELD, warning};
+use super::{
+    LintWarning, MAX_STEPS, NEVER_DRAINED, SAME_VALUES, SHARED_FIELD, of_several,
+    of_spec, warning,
+};
 use crate::ScheduledCapacity;
 
 /// The numbers of a status that are left out while they are 0, by group, kind and path.
@@ -31,7 +32,7 @@ const LEFT_OUT: &[(&str, &str, &[&str])] = &[
 
 /// The warnings about one ScheduledCapacity, as of `now`: those about its schedule, SL016 and SL017.
 pub fn of_capacity(object: &ScheduledCapacity, now: Timestamp) -> Vec<LintWarning> {
-    let mut warnings = of_spec(&object.spec.schedule, now);
+    let mut warnings = of_spec(&object.spec.schedule, now, &Steps::at_most(MAX_STEPS));
     warnings.extend(same_values(object));
     warnings.extend(never_drained(object));
     warnings
@@ -72,35 +73,29 @@ fn never_drained(object: &ScheduledCapacity) -> Option<LintWarning> {
 /// The warnings about fields that several of `objects` write, SL018: each with the index in
 /// `objects` of the object that it concerns. Objects with the same namespace and name count as one.
 pub fn shared_fields(objects: &[&ScheduledCapacity]) -> Vec<(usize, LintWarning)> {
-    let mut writers: BTreeMap<[String; 4], Vec<(usize, String)>> = BTreeMap::new();
-    for (place, object) in objects.iter().enumerate() {
+    let written = objects.iter().enumerate().flat_map(|(place, object)| {
         let target = &object.spec.target;
         let (group, _) = target.api_version.rsplit_once('/').unwrap_or_default();
-        for it in object.spec.all_fields() {
-            let key = [
+        object.spec.all_fields().into_iter().map(move |it| {
+            let field = [
                 format!("{}/{group}", namespace(object)),
                 target.kind.clone(),
                 object.target_name().to_owned(),
                 it.field,
             ];
-            let name = object.metadata.name.clone().unwrap_or_default();
-            writers.entry(key).or_default().push((place, name));
-        }
-    }
-    let mut found = Vec::new();
-    for ([_, kind, target, path], writers) in writers {
-        for (place, name) in &writers {
-            // One other object is sufficient, however many there are.
-            if let Some((_, other)) = writers.iter().find(|(_, other)| other != name) {
-                let message = format!(
-                    "{path} of {kind} {target} is also written by ScheduledCapacity {other}"
-                );
-                found.push((*place, warning(SHARED_FIELD, "spec.target", message)));
-            }
-        }
-    }
-    found.sort_by_key(|(place, _)| *place);
-    found
+            (
+                field,
+                place,
+                object.metadata.name.clone().unwrap_or_default(),
+            )
+        })
+    });
+    of_several(written, |[_, kind, target, path], other| {
+        let message = format!(
+            "{path} of {kind} {target} is also written by ScheduledCapacity {other}"
+        );
+        warning(SHARED_FIELD, "spec.target", message)
+    })
 }
 
 fn namespace(object: &ScheduledCapacity) -> &str {

@@ -1,10 +1,8 @@
 //! What providers need although admission does not require it.
 
-use std::collections::HashMap;
-
 use serde_json::Value;
 
-use super::{LintWarning, NO_SSH_KEY, NO_VERSION, SHARED_HOST, warning};
+use super::{LintWarning, NO_SSH_KEY, NO_VERSION, SHARED_HOST, of_several, warning};
 use crate::ScheduledMachine;
 
 /// The port of SSH, the default of a RemoteMachine without a port.
@@ -47,29 +45,15 @@ fn no_ssh_key(object: &ScheduledMachine) -> Option<LintWarning> {
 /// `objects` of the object that it concerns. Objects with the same namespace and name count as
 /// one.
 pub fn shared_hosts(objects: &[&ScheduledMachine]) -> Vec<(usize, LintWarning)> {
-    let mut by_host: HashMap<String, Vec<usize>> = HashMap::new();
-    for (place, object) in objects.iter().enumerate() {
-        if let Some(host) = host(object) {
-            by_host.entry(host).or_default().push(place);
-        }
-    }
-    let mut found = Vec::new();
-    for (host, places) in by_host {
-        let named: Vec<(usize, String)> = places
-            .into_iter()
-            .filter_map(|place| Some((place, full_name(objects.get(place)?))))
-            .collect();
-        for (place, name) in &named {
-            // One other object is sufficient, however many there are.
-            if let Some((_, other)) = named.iter().find(|(_, other)| other != name) {
-                let message = format!("{host} is also used by ScheduledMachine {other}");
-                let field = "spec.infrastructureSpec.spec.address";
-                found.push((*place, warning(SHARED_HOST, field, message)));
-            }
-        }
-    }
-    found.sort_by_key(|(place, _)| *place);
-    found
+    let hosts = objects.iter().enumerate().filter_map(|(place, object)| {
+        let host = host(object)?;
+        Some((host, place, full_name(object)))
+    });
+    of_several(hosts, |host, other| {
+        let message = format!("{host} is also used by ScheduledMachine {other}");
+        let field = "spec.infrastructureSpec.spec.address";
+        warning(SHARED_HOST, field, message)
+    })
 }
 
 /// Address and port of the host of a RemoteMachine. `None` if the provider chooses the host.

@@ -9,19 +9,7 @@ use super::{
 };
 use crate::{EndPolicy, ScheduleCalendar, ScheduleSpec, ScheduledMachine};
 
-/// The warnings about the windows and exceptions of a schedule.
-pub(super) fn of_schedule(
-    object: &ScheduledMachine,
-    schedule: &Schedule,
-    now: Timestamp,
-    steps: &Steps,
-) -> Vec<LintWarning> {
-    let mut warnings = redundant_windows(&object.spec.schedule, now, steps);
-    warnings.extend(past_exceptions(&object.spec.schedule, schedule, now));
-    warnings
-}
-
-fn redundant_windows(
+pub(super) fn redundant_windows(
     spec: &ScheduleSpec,
     now: Timestamp,
     steps: &Steps,
@@ -67,7 +55,7 @@ fn is_same(one: &Schedule, other: &Schedule, now: Timestamp, steps: &Steps) -> b
     one.eq(other) && !steps.are_spent()
 }
 
-fn past_exceptions(
+pub(super) fn past_exceptions(
     spec: &ScheduleSpec,
     schedule: &Schedule,
     now: Timestamp,
