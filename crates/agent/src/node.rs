@@ -38,10 +38,6 @@ const NOT_FOUND: u16 = 404;
 /// The first HTTP status of answers of a server that fails itself.
 const FAILED: u16 = 500;
 
-fn is_forbidden(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == FORBIDDEN)
-}
-
 /// The key of the test write to an object that the agent must not write.
 const TRIED_KEY: &str = "5spot.finos.org/reclaim-agent-tried";
 
@@ -186,6 +182,13 @@ impl Error {
             Self::NoIdentity { .. } | Self::AnotherMachine => true,
         }
     }
+
+    /// Whether an API server has refused: by its authorization, or by another policy than those about
+    /// agents.
+    fn is_forbidden(&self) -> bool {
+        let Self::Api(error) = self else { return false };
+        matches!(&**error, kube::Error::Api(status) if status.code == FORBIDDEN)
+    }
 }
 
 impl From<kube::Error> for Error {
@@ -194,10 +197,10 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// The result of a test write that must be rejected.
+/// The result of a test write that a policy about agents must reject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Attempt {
-    /// It was rejected.
+    /// Such a policy has rejected it.
     Rejected,
     /// It was accepted (as a dry run): this policy is not in force.
     Allowed(&'static str),
@@ -205,15 +208,24 @@ pub enum Attempt {
     Unknown,
 }
 
-/// What the answer to a test write says about the policy that must reject it.
+/// What the answer to a test write says about the policy that must reject it. A refusal by somebody
+/// else is an error: the policy may not have been asked.
 pub(crate) fn attempt<T>(
     answer: Result<T, kube::Error>,
     policy: &'static str,
 ) -> Result<Attempt, Error> {
+    let is_by_policy = |message: &str| {
+        let names = |policy| message.contains(&format!("AdmissionPolicy '{policy}'"));
+        names(AGENT_POLICY) || names(HOST_POLICY)
+    };
     match answer {
         Ok(_) => Ok(Attempt::Allowed(policy)),
-        Err(error) if is_forbidden(&error) => Ok(Attempt::Rejected),
         Err(kube::Error::Api(status)) if status.code == NOT_FOUND => Ok(Attempt::Unknown),
+        Err(kube::Error::Api(status))
+            if status.code == FORBIDDEN && is_by_policy(&status.message) =>
+        {
+            Ok(Attempt::Rejected)
+        }
         Err(error) => Err(error.into()),
     }
 }
@@ -328,40 +340,52 @@ impl OwnNode {
         self.compare(&found.status.node_info.machine_id)
     }
 
-    /// Sends a dry-run write to a Node that is not this host's. If there is no other Node, to a field
-    /// of its own Node that the agent must not write. An agent that may not list Nodes has a role that
-    /// names its own one: it sends both, the former to a Node that need not exist.
+    /// Sends a dry-run write to a Node that is not this host's. If there is no other Node, or the role
+    /// of the agent does not allow to write it, to a field of its own Node that the agent must not write.
+    /// An agent that may not list Nodes tries one that need not exist.
     ///
     /// # Errors
-    /// The API server could not be reached, or returned an error other than a rejection.
+    /// The API server could not be reached, or returned an error other than a rejection by the policy.
     pub async fn try_another(&self) -> Result<Attempt, Error> {
         let some = ListParams::default().limit(2);
         let listed = timeout(REQUEST, self.api().list_metadata(&some)).await;
-        match listed.map_err(|_| Error::Slow)? {
+        let listed = listed.map_err(|_| Error::Slow)?.map_err(Error::from);
+        let tried = match listed {
             Ok(listed) => {
                 let mut names =
                     listed.items.into_iter().filter_map(|it| it.metadata.name);
                 match names.find(|name| *name != self.name) {
-                    Some(other) => {
-                        self.try_write(&other, "annotations", AGENT_POLICY).await
-                    }
-                    None => self.try_write(&self.name, "labels", AGENT_POLICY).await,
+                    Some(other) => self.try_annotation(&other, AGENT_POLICY).await,
+                    None => return self.try_label(AGENT_POLICY).await,
                 }
             }
-            Err(error) if is_forbidden(&error) => {
+            Err(error) if error.is_forbidden() => {
                 let other = format!("not-{}", self.name);
-                match self.try_write(&other, "annotations", HOST_POLICY).await? {
-                    Attempt::Rejected => {
-                        self.try_write(&self.name, "labels", HOST_POLICY).await
-                    }
+                match self.try_annotation(&other, HOST_POLICY).await {
                     // It would have been written if it existed.
-                    Attempt::Allowed(_) | Attempt::Unknown => {
-                        Ok(Attempt::Allowed(HOST_POLICY))
-                    }
+                    Ok(Attempt::Unknown) => Ok(Attempt::Allowed(HOST_POLICY)),
+                    tried => tried,
                 }
             }
-            Err(error) => Err(error.into()),
+            Err(error) => return Err(error),
+        };
+        match tried {
+            // By the role, before a policy was asked.
+            Err(error) if error.is_forbidden() => self.try_label(HOST_POLICY).await,
+            tried => tried,
         }
+    }
+
+    async fn try_annotation(
+        &self,
+        name: &str,
+        policy: &'static str,
+    ) -> Result<Attempt, Error> {
+        self.try_write(name, "annotations", policy).await
+    }
+
+    async fn try_label(&self, policy: &'static str) -> Result<Attempt, Error> {
+        self.try_write(&self.name, "labels", policy).await
     }
 
     async fn try_write(

@@ -269,6 +269,54 @@ async fn a_host_that_could_write_more_than_its_annotations_says_so() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_host_that_may_list_all_nodes_does_not_take_its_role_for_the_policy() {
+    let mut desk = Desk::new().await;
+    let text = config_text(&["steam"]);
+    desk.fixture.configure(&text).await;
+    let client = desk.fixture.client();
+    for name in ["worker-1", "another"] {
+        let node = json!({"metadata": {"name": name}});
+        client.create("/api/v1/nodes", node).await.unwrap();
+    }
+    let status = json!({"status": {"nodeInfo": {"machineID": "c0ffee"}}});
+    let path = format!("{NODE}/status");
+    client.patch(&path, Patch::Merge(status)).await.unwrap();
+    let role = json!({
+        "metadata": {"name": "watcher"},
+        "rules": [{
+            "apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"],
+        }],
+    });
+    let roles = format!("{RBAC}/clusterroles");
+    client.create(&roles, role).await.unwrap();
+    let binding = json!({
+        "metadata": {"name": "watcher"},
+        "roleRef": {
+            "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "watcher",
+        },
+        "subjects": [{
+            "kind": "ServiceAccount", "namespace": "team-a", "name": "5spot-host-desk",
+        }],
+    });
+    let bindings = format!("{RBAC}/clusterrolebindings");
+    client.create(&bindings, binding).await.unwrap();
+    // The policy is in force for ScheduledMachines alone.
+    let path = format!("{POLICIES}/5spot-host");
+    let [policy, _] = fivespot_install::agent::host::policy();
+    let spared = "request.resource.resource != 'nodes'";
+    let conditions = json!([{"name": "spared", "expression": spared}]);
+    let change = json!({"spec": {"matchConditions": conditions}});
+    client.patch(&path, Patch::Merge(change)).await.unwrap();
+    desk.fixture.start_agent();
+    let hash = fivespot_api::reclaim::config_hash(&text);
+    let report = format!("{hash} rejected: the policy 5spot-host is not in force");
+    desk.fixture.wait_for_report(&report).await;
+    let change = json!({"spec": {"matchConditions": policy["spec"]["matchConditions"]}});
+    client.patch(&path, Patch::Merge(change)).await.unwrap();
+    desk.fixture.wait_for_report(&format!("{hash} ok")).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_host_of_a_machine_with_a_class_is_not_free() {
     let mut desk = Desk::new().await;
     desk.is_stopped("OverrideStop").await;
