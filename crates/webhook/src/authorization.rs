@@ -2,11 +2,9 @@
 //! changes for them with its own rights, and use the class of a ScheduledMachine or of a set of them.
 //!
 //! The policies about that ask the `authorizer` of the request. Here the API server is asked, by
-//! SubjectAccessReviews, and the same policy is evaluated with its answers, so that the words are
-//! the same. It is first evaluated without answers, which shows what there is to ask.
+//! SubjectAccessReviews, while the same policy is evaluated, so that the words are the same.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use fivespot_api::name;
@@ -18,12 +16,13 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Api, PostParams};
 use kubemu_admission::policy::{
     Access, Authorizer, Binding, Decision, ParamKind, Permission, Policies, Policy,
-    Resolver, Target, User,
+    Resolver, Target,
 };
 use kubemu_admission::{FieldError, KubeVersion};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
+use tokio::time::Instant;
 
 use crate::review::AdmissionRequest;
 use crate::validator::{self, ReviewResponse, Verdict};
@@ -33,9 +32,6 @@ use crate::validator::{self, ReviewResponse, Verdict};
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// How many reviews wait for answers at a time; each holds its object and a thread.
 const MAX_WAITING: usize = 8;
-/// How often the policy is evaluated for one review. No question of it depends on an answer, so
-/// that two would do.
-const MAX_EVALUATIONS: usize = 3;
 
 /// What there is to ask about an object that the other policies admit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,15 +85,10 @@ impl Subject {
 #[derive(Clone, Debug)]
 pub struct Authorization {
     policies: Arc<Policies>,
-    asked: Arc<ApiServer>,
-    waiting: Arc<Semaphore>,
-}
-
-/// Who knows the rights, and where the kinds of targets are.
-#[derive(Debug)]
-struct ApiServer {
-    kinds: Option<(Api<ConfigMap>, String)>,
     reviews: Api<SubjectAccessReview>,
+    /// Where the kinds of targets are.
+    kinds: Option<(Api<ConfigMap>, String)>,
+    waiting: Arc<Semaphore>,
 }
 
 impl Authorization {
@@ -113,12 +104,8 @@ impl Authorization {
     ) -> Result<Self, validator::Error> {
         let kinds = (Api::namespaced(client.clone(), namespace), name.to_owned());
         Ok(Self {
-            policies: policy_about_targets(namespace)?,
-            asked: Arc::new(ApiServer {
-                kinds: Some(kinds),
-                reviews: Api::all(client),
-            }),
-            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
+            kinds: Some(kinds),
+            ..Self::of(client, policy_about_targets(namespace)?)
         })
     }
 
@@ -128,17 +115,20 @@ impl Authorization {
     /// The policy was rejected, which is not known to happen.
     pub fn of_classes(client: kube::Client) -> Result<Self, validator::Error> {
         let with_binding = |name, spec| (name, spec, class::binding_spec(name));
-        Ok(Self {
-            policies: compiled([
-                with_binding(class::USE, class::use_spec()),
-                with_binding(class::USE_BY_SET, class::use_by_set_spec()),
-            ])?,
-            asked: Arc::new(ApiServer {
-                kinds: None,
-                reviews: Api::all(client),
-            }),
+        let policies = compiled([
+            with_binding(class::USE, class::use_spec()),
+            with_binding(class::USE_BY_SET, class::use_by_set_spec()),
+        ])?;
+        Ok(Self::of(client, policies))
+    }
+
+    fn of(client: kube::Client, policies: Arc<Policies>) -> Self {
+        Self {
+            policies,
+            reviews: Api::all(client),
+            kinds: None,
             waiting: Arc::new(Semaphore::new(MAX_WAITING)),
-        })
+        }
     }
 
     /// The refusal of a review that the other policies admit; `None` if its user has the right.
@@ -154,7 +144,7 @@ impl Authorization {
                 format!("{field}: too many reviews wait for the API server; try again");
             return Some(refused(&body, 503, &message));
         };
-        let (this, handle) = (self.clone(), Handle::current());
+        let (this, runtime) = (self.clone(), Handle::current());
         let text = body.clone();
         // The object is read outside the threads that serve connections.
         let deciding = tokio::task::spawn_blocking(move || {
@@ -163,9 +153,8 @@ impl Authorization {
                 Ok(request) => request,
                 Err(malformed) => return Some(ReviewResponse::malformed(&malformed)),
             };
-            let deciding = tokio::time::timeout(TIMEOUT, this.decide(&request));
-            let why = match handle.block_on(deciding) {
-                Ok(Ok(decision)) => {
+            let why = match this.decide(&request, runtime) {
+                Ok(decision) => {
                     decision.denied()?;
                     return Some(ReviewResponse {
                         code: 200,
@@ -173,11 +162,7 @@ impl Authorization {
                         verdict: Verdict::Refused,
                     });
                 }
-                Ok(Err(why)) => why,
-                Err(_) => format!(
-                    "the API server did not answer within {} seconds",
-                    TIMEOUT.as_secs()
-                ),
+                Err(why) => why,
             };
             let message = format!(
                 "{field}: could not ask the API server whether you may {verb} it; try again: {why}"
@@ -190,34 +175,31 @@ impl Authorization {
         })
     }
 
-    /// The decision of the policy, with the answers of the API server.
-    async fn decide(&self, request: &AdmissionRequest) -> Result<Decision, String> {
-        let kinds = self
-            .asked
-            .kinds()
-            .await
-            .map_err(|error| error.to_string())?;
-        let mut known = BTreeMap::new();
-        for _ in 0..MAX_EVALUATIONS {
-            let facts = Facts {
-                kinds: &kinds,
-                answers: Arc::new(Answers {
-                    known,
-                    missing: Mutex::default(),
-                }),
-            };
-            let decision = self.policies.decide(&request.request(), &facts);
-            let missing = facts.answers.take_missing();
-            if missing.is_empty() {
-                return Ok(decision);
-            }
-            known = facts.answers.known.clone();
-            for question in missing {
-                let answer = self.asked.answer(request.user(), &question).await;
-                known.insert(question, answer.map_err(|error| error.to_string())?);
-            }
-        }
-        Err("the policy asks without an end".to_owned())
+    /// The decision of the policy, with the answers of the API server. Not to be called on a thread
+    /// that serves connections: it waits for them.
+    fn decide(
+        &self,
+        request: &AdmissionRequest,
+        runtime: Handle,
+    ) -> Result<Decision, String> {
+        let api_server = ApiServer {
+            reviews: self.reviews.clone(),
+            runtime,
+            until: Instant::now() + TIMEOUT,
+            failure: OnceLock::new(),
+        };
+        let kinds = match &self.kinds {
+            Some((kinds, name)) => api_server.answer(kinds.get_opt(name))?,
+            None => None,
+        };
+        let data = kinds.and_then(|it| it.data).unwrap_or_default();
+        let api_server = Arc::new(api_server);
+        let facts = Facts {
+            kinds: kinds_of(json!(data)),
+            authorizer: api_server.clone(),
+        };
+        let decision = self.policies.decide(&request.request(), &facts);
+        api_server.failure.get().cloned().map_or(Ok(decision), Err)
     }
 }
 
@@ -244,8 +226,8 @@ fn is_only_switched_off(body: &[u8]) -> bool {
         return false;
     };
     let facts = Facts {
-        kinds: &no_kinds(),
-        answers: Arc::default(),
+        kinds: kinds_of(json!({})),
+        authorizer: Arc::new(NoRights),
     };
     policy.decide(&request.request(), &facts).denied().is_none()
 }
@@ -257,9 +239,9 @@ fn policy_about_targets(namespace: &str) -> Result<Arc<Policies>, validator::Err
     compiled([(&*name, capacity_target::spec(), binding)])
 }
 
-/// The ConfigMap of an operator that may change no target.
-fn no_kinds() -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {}})
+/// The ConfigMap with these kinds of targets.
+fn kinds_of(data: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data})
 }
 
 /// Policies, each by its name, with their bindings.
@@ -298,26 +280,40 @@ fn refused_request(
     }
 }
 
-impl ApiServer {
-    /// The ConfigMap with the kinds of targets; without one, an empty one.
-    async fn kinds(&self) -> Result<Value, kube::Error> {
-        let found = match &self.kinds {
-            Some((kinds, name)) => kinds.get_opt(name).await?,
-            None => None,
-        };
-        let data = found.and_then(|it| it.data).unwrap_or_default();
-        let mut kinds = no_kinds();
-        kinds["data"] = json!(data);
-        Ok(kinds)
-    }
+/// The API server, as a policy asks it while it is evaluated for one review.
+#[derive(Debug)]
+struct ApiServer {
+    reviews: Api<SubjectAccessReview>,
+    runtime: Handle,
+    /// When no answer is awaited any longer.
+    until: Instant,
+    /// Why the first question without an answer has none.
+    failure: OnceLock<String>,
+}
 
-    async fn answer(
+impl ApiServer {
+    /// Waits for an answer.
+    fn answer<T>(
         &self,
-        user: &User,
-        question: &Question,
-    ) -> Result<Permission, kube::Error> {
-        let review = question.review(user);
-        let answered = self.reviews.create(&PostParams::default(), &review).await?;
+        asking: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, String> {
+        let answered = async { tokio::time::timeout_at(self.until, asking).await };
+        match self.runtime.block_on(answered) {
+            Ok(answer) => answer.map_err(|error| error.to_string()),
+            Err(_) => Err(format!(
+                "the API server did not answer within {} seconds",
+                TIMEOUT.as_secs()
+            )),
+        }
+    }
+}
+
+impl Authorizer for ApiServer {
+    fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {
+        let review = review(access)?;
+        let answered = self.answer(self.reviews.create(&PostParams::default(), &review));
+        let answered =
+            answered.inspect_err(|why| _ = self.failure.get_or_init(|| why.clone()))?;
         let status = answered.status.unwrap_or_default();
         Ok(Permission {
             allowed: status.allowed,
@@ -326,102 +322,60 @@ impl ApiServer {
     }
 }
 
-/// Whether a user may do something with an object.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Question {
-    verb: String,
-    group: String,
-    resource: String,
-    subresource: String,
-    namespace: String,
-    name: String,
+/// The question whether something may be done. The versions are all, as in a policy.
+fn review(access: &Access<'_>) -> Result<SubjectAccessReview, String> {
+    let Target::Resource {
+        group,
+        resource,
+        subresource,
+        namespace,
+        name,
+        ..
+    } = access.target
+    else {
+        return Err("only access to objects is asked about".to_owned());
+    };
+    let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let user = access.user;
+    Ok(SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: filled(&user.name),
+            uid: filled(&user.uid),
+            groups: Some(user.groups.clone()),
+            extra: Some(user.extra.clone()),
+            resource_attributes: Some(ResourceAttributes {
+                verb: filled(access.verb),
+                group: filled(group),
+                version: Some("*".to_owned()),
+                resource: filled(resource),
+                subresource: filled(subresource),
+                namespace: filled(namespace),
+                name: filled(name),
+                ..ResourceAttributes::default()
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    })
 }
 
-impl Question {
-    /// Whether this may be done; `None` of a path, which the policy does not ask about.
-    fn of(access: &Access<'_>) -> Option<Self> {
-        let Target::Resource {
-            group,
-            resource,
-            subresource,
-            namespace,
-            name,
-            ..
-        } = access.target
-        else {
-            return None;
-        };
-        Some(Self {
-            verb: access.verb.to_owned(),
-            group: group.to_owned(),
-            resource: resource.to_owned(),
-            subresource: subresource.to_owned(),
-            namespace: namespace.to_owned(),
-            name: name.to_owned(),
-        })
-    }
+/// Nobody may do anything.
+#[derive(Debug)]
+struct NoRights;
 
-    /// The question about the user of a review. The versions are all, as in a policy.
-    fn review(&self, user: &User) -> SubjectAccessReview {
-        let filled = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-        SubjectAccessReview {
-            spec: SubjectAccessReviewSpec {
-                user: filled(&user.name),
-                uid: filled(&user.uid),
-                groups: Some(user.groups.clone()),
-                extra: Some(user.extra.clone()),
-                resource_attributes: Some(ResourceAttributes {
-                    verb: filled(&self.verb),
-                    group: filled(&self.group),
-                    version: Some("*".to_owned()),
-                    resource: filled(&self.resource),
-                    subresource: filled(&self.subresource),
-                    namespace: filled(&self.namespace),
-                    name: filled(&self.name),
-                    ..ResourceAttributes::default()
-                }),
-                ..SubjectAccessReviewSpec::default()
-            },
-            ..SubjectAccessReview::default()
-        }
-    }
-}
-
-/// The answers that are known, and the questions without one.
-#[derive(Debug, Default)]
-struct Answers {
-    known: BTreeMap<Question, Permission>,
-    missing: Mutex<BTreeSet<Question>>,
-}
-
-impl Answers {
-    fn take_missing(&self) -> BTreeSet<Question> {
-        let missing = self.missing.lock();
-        std::mem::take(&mut *missing.unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Authorizer for Answers {
-    fn authorize(&self, access: &Access<'_>) -> Result<Permission, String> {
-        let Some(question) = Question::of(access) else {
-            return Err("only access to objects is asked about".to_owned());
-        };
-        if let Some(answer) = self.known.get(&question) {
-            return Ok(answer.clone());
-        }
-        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
-        missing.insert(question);
+impl Authorizer for NoRights {
+    fn authorize(&self, _: &Access<'_>) -> Result<Permission, String> {
         Ok(Permission::default())
     }
 }
 
 /// What the policy reads beside the request.
-struct Facts<'a> {
-    kinds: &'a Value,
-    answers: Arc<Answers>,
+struct Facts {
+    kinds: Value,
+    authorizer: Arc<dyn Authorizer>,
 }
 
-impl Resolver for Facts<'_> {
+impl Resolver for Facts {
     fn param_is_namespaced(&self, _: &ParamKind) -> Option<bool> {
         Some(true)
     }
@@ -431,6 +385,6 @@ impl Resolver for Facts<'_> {
     }
 
     fn authorizer(&self) -> Option<Arc<dyn Authorizer>> {
-        Some(self.answers.clone())
+        Some(self.authorizer.clone())
     }
 }

@@ -6,7 +6,7 @@ use fivespot_api::{RESOURCES, Resource};
 use kubemu_admission::FieldError;
 use kubemu_admission::policy::{Decision, GroupVersionKind, Operation, Request, User};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::object::ReviewedObject;
 
@@ -182,11 +182,6 @@ impl AdmissionRequest {
         request
     }
 
-    /// Whose request it is.
-    pub(crate) const fn user(&self) -> &User {
-        &self.user
-    }
-
     /// Our kind, if the policy validates a change of its spec: the write of an object, not of its
     /// status, that is new or has another spec.
     pub(crate) fn changed_kind(&self) -> Option<&'static Resource> {
@@ -211,25 +206,31 @@ impl AdmissionRequest {
         named.is_some() && named != class(self.fields.old_object.as_ref())
     }
 
-    /// The new and the old object, each with the path of its spec in messages.
+    /// The new and the old object, each with what is written before its paths in messages.
     pub(crate) fn objects(&self) -> impl Iterator<Item = (&'static str, &Value)> {
-        let new = ("spec", self.fields.object.as_ref());
-        let old = ("oldObject.spec", self.fields.old_object.as_ref());
+        let new = ("", self.fields.object.as_ref());
+        let old = ("oldObject.", self.fields.old_object.as_ref());
         let present = |(path, object)| Some((path, non_null(object)?));
         [new, old].into_iter().filter_map(present)
     }
 
     /// The response if an object is beyond the bounds of its schema: a rejection if the webhook
     /// `denies`, else a warning.
-    pub(crate) fn out_of_bounds(&self, error: &FieldError, denies: bool) -> Value {
+    pub(crate) fn out_of_bounds(
+        &self,
+        object: &str,
+        error: &FieldError,
+        denies: bool,
+    ) -> Value {
         let KindFields { group, kind, .. } = &self.fields.kind;
         let name = &self.fields.name;
-        let message = format!("{kind}.{group} \"{name}\" is invalid: {error}");
-        let mut response = Map::new();
-        response.insert("uid".to_owned(), self.fields.uid.as_str().into());
-        response.insert("allowed".to_owned(), (!denies).into());
-        if denies {
-            let status = json!({
+        let message = format!("{kind}.{group} \"{name}\" is invalid: {object}{error}");
+        if !denies {
+            return self.answer([("warnings", json!([message]))]);
+        }
+        self.answer([(
+            "status",
+            json!({
                 "status": "Failure",
                 "code": 422,
                 "reason": "Invalid",
@@ -237,53 +238,39 @@ impl AdmissionRequest {
                 "details": {
                     "name": name, "group": group, "kind": kind, "causes": [error.cause()],
                 },
-            });
-            response.insert("status".to_owned(), status);
-        } else {
-            response.insert("warnings".to_owned(), json!([message]));
-        }
-        review_of(response)
+            }),
+        )])
     }
 
     /// A rejection with the words of the webhook itself.
     pub(crate) fn refused(&self, code: u16, message: &str) -> Value {
-        let fields = &self.fields;
-        let (name, group) = (&fields.name, &fields.resource.group);
-        let kind = &fields.resource.resource;
+        let ResourceFields {
+            group, resource, ..
+        } = &self.fields.resource;
+        let name = &self.fields.name;
         let (reason, problem) = match code {
             403 => ("Forbidden", "is forbidden"),
             503 => ("ServiceUnavailable", "was not reviewed"),
             _ => ("InternalError", "was not reviewed"),
         };
-        review_of(Map::from_iter([
-            ("uid".to_owned(), fields.uid.as_str().into()),
-            ("allowed".to_owned(), false.into()),
-            (
-                "status".to_owned(),
-                json!({
-                    "status": "Failure",
-                    "code": code,
-                    "reason": reason,
-                    "message": format!("{kind}.{group} \"{name}\" {problem}: {message}"),
-                    "details": {"name": name, "group": group, "kind": kind},
-                }),
-            ),
-        ]))
+        self.answer([(
+            "status",
+            json!({
+                "status": "Failure",
+                "code": code,
+                "reason": reason,
+                "message": format!("{resource}.{group} \"{name}\" {problem}: {message}"),
+                "details": {"name": name, "group": group, "kind": resource},
+            }),
+        )])
     }
 
     /// The response for the API server: the first denial, as the policy would have returned it.
     pub(crate) fn response(&self, decision: &Decision) -> Value {
-        let mut response = Map::new();
-        response.insert("uid".to_owned(), self.fields.uid.as_str().into());
-        let denied = decision.denied();
-        response.insert("allowed".to_owned(), denied.is_none().into());
-        if let Some(denial) = denied {
-            let causes: Vec<Value> = denial
-                .causes
-                .iter()
-                .map(|cause| json!({"message": cause.message}))
-                .collect();
-            let status = json!({
+        let status = decision.denied().map(|denial| {
+            let causes = denial.causes.iter();
+            let causes = causes.map(|cause| json!({"message": cause.message}));
+            json!({
                 "status": "Failure",
                 "code": denial.code,
                 "reason": denial.reason,
@@ -292,30 +279,40 @@ impl AdmissionRequest {
                     "name": self.fields.name,
                     "group": self.fields.resource.group,
                     "kind": self.fields.resource.resource,
-                    "causes": causes,
+                    "causes": causes.collect::<Vec<_>>(),
                 },
-            });
-            response.insert("status".to_owned(), status);
-        }
-        if !decision.warnings.is_empty() {
-            response.insert("warnings".to_owned(), json!(decision.warnings));
-        }
-        if !decision.audit_annotations.is_empty() {
-            // The API server prefixes each key with the webhook's name and a slash.
-            let own = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
-            let annotations: BTreeMap<String, &String> = decision
-                .audit_annotations
-                .iter()
-                .map(|(key, value)| (own(key), value))
-                .collect();
-            response.insert("auditAnnotations".to_owned(), json!(annotations));
-        }
-        review_of(response)
+            })
+        });
+        let warnings = &decision.warnings;
+        let warnings = (!warnings.is_empty()).then(|| json!(warnings));
+        // The API server prefixes each key with the webhook's name and a slash.
+        let own = |key: &str| key.rsplit('/').next().unwrap_or(key).to_owned();
+        let annotations = decision.audit_annotations.iter();
+        let annotations: BTreeMap<String, &String> =
+            annotations.map(|(key, value)| (own(key), value)).collect();
+        let annotations = (!annotations.is_empty()).then(|| json!(annotations));
+        let all = [
+            ("status", status),
+            ("warnings", warnings),
+            ("auditAnnotations", annotations),
+        ];
+        self.answer(
+            all.into_iter()
+                .filter_map(|(key, value)| Some((key, value?))),
+        )
     }
-}
 
-fn review_of(response: Map<String, Value>) -> Value {
-    json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+    /// The response with these fields: with a status a rejection, else an admission.
+    fn answer(&self, fields: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+        let mut response = json!({"uid": self.fields.uid, "allowed": true});
+        for (key, value) in fields {
+            if key == "status" {
+                response["allowed"] = false.into();
+            }
+            response[key] = value;
+        }
+        json!({"apiVersion": API_VERSION, "kind": KIND, "response": response})
+    }
 }
 
 /// The value, if it is present and not null.

@@ -87,7 +87,7 @@ pub struct Validator {
     /// Whether a binding rejects, and does not only warn or record.
     denies: bool,
     /// The bounds of each kind, in the order of [`RESOURCES`].
-    bounds: [Bounds; RESOURCES.len()],
+    bounds: Vec<Bounds>,
 }
 
 impl Validator {
@@ -119,10 +119,11 @@ impl Validator {
             policies.push(Arc::new(policy.map_err(Error::Refused)?));
             bindings.push(Arc::new(binding.map_err(Error::Refused)?));
         }
+        let bounds: Result<Vec<_>, _> = RESOURCES.iter().map(Bounds::of).collect();
         Ok(Self {
             policies: Policies::new(policies, bindings),
             denies: actions.contains(&"Deny"),
-            bounds: RESOURCES.each_ref().map(Bounds::of),
+            bounds: bounds.map_err(Error::Refused)?,
         })
     }
 
@@ -156,7 +157,7 @@ impl Validator {
     }
 
     fn decide(&self, request: &AdmissionRequest) -> ReviewResponse {
-        if let Some(error) = self.excess(request) {
+        if let Some((object, error)) = self.excess(request) {
             let verdict = if self.denies {
                 Verdict::Refused
             } else {
@@ -164,7 +165,9 @@ impl Validator {
             };
             return ReviewResponse {
                 code: 200,
-                body: request.out_of_bounds(&error, self.denies).to_string(),
+                body: request
+                    .out_of_bounds(object, &error, self.denies)
+                    .to_string(),
                 verdict,
             };
         }
@@ -184,7 +187,7 @@ impl Validator {
     ///
     /// An update that leaves the spec unchanged is never refused for its size. One of a stored
     /// object that is beyond the bounds of today is, because the rules would compare both.
-    fn excess(&self, request: &AdmissionRequest) -> Option<FieldError> {
+    fn excess(&self, request: &AdmissionRequest) -> Option<(&'static str, FieldError)> {
         let kind = request.changed_kind()?;
         let (_, bounds) = RESOURCES
             .iter()
@@ -192,7 +195,7 @@ impl Validator {
             .find(|(resource, _)| resource.kind == kind.kind)?;
         request
             .objects()
-            .find_map(|(path, object)| bounds.check(path, object))
+            .find_map(|(name, object)| Some((name, bounds.check(object)?)))
     }
 }
 
