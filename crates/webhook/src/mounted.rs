@@ -1,19 +1,12 @@
 //! A certificate from files that another process maintains, such as a mounted Secret.
 //!
-//! The directory is watched by the kernel (inotify), not polled. The kubelet exchanges a mounted
-//! Secret by renaming a link; other tools write or rename the files. After any change in the
-//! directory, both files are read again. A pair that does not match, as between the writes of the
-//! two files, leaves the old pair in use.
+//! Both files are read again and again, and used when they have changed: the kubelet exchanges a
+//! mounted Secret by renaming a link, other tools write or rename the files. A pair that does not
+//! match, as between the writes of the two files, leaves the old pair in use.
 
-use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-
-use rustix::fs::inotify::{self, CreateFlags, ReadFlags, Reader, WatchFlags};
-use rustix::io::Errno;
-use tokio::sync::mpsc;
-use tokio::sync::mpsc::error::TrySendError;
+use std::time::Duration;
 
 use crate::certificate::{self, Certificate};
 
@@ -23,15 +16,17 @@ pub const CHAIN: &str = "tls.crt";
 pub const KEY: &str = "tls.key";
 /// The most bytes of either file.
 const MAX_BYTES: u64 = 256 << 10;
+/// How often they are read. A certificate is renewed long before it expires.
+const EVERY: Duration = Duration::from_secs(2);
 
 /// Why the files cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file or the directory cannot be read or watched.
+    /// A file cannot be read.
     #[error("reading {path}: {source}")]
     File {
-        /// The file or the directory.
+        /// The file.
         path: PathBuf,
         /// The error of the system.
         source: io::Error,
@@ -49,106 +44,77 @@ pub enum Error {
     },
 }
 
-/// A directory with [`CHAIN`] and [`KEY`], watched.
+/// A directory with [`CHAIN`] and [`KEY`].
 #[derive(Debug)]
 pub struct MountedCertificate {
     directory: PathBuf,
     certificate: Certificate,
-    changes: mpsc::Receiver<()>,
+    /// What the files were last, or why they could not be read.
+    last: Result<[Vec<u8>; 2], String>,
 }
 
 impl MountedCertificate {
-    /// Uses the files in `directory` for `certificate`, and watches the directory on a thread
-    /// that ends with the process or with the first change after this is dropped.
+    /// Uses the files in `directory` for `certificate`.
     ///
     /// # Errors
-    /// The files are missing or cannot be used, or the directory cannot be watched.
+    /// The files are missing or cannot be used.
     pub fn open(directory: &Path, certificate: &Certificate) -> Result<Self, Error> {
-        let failed = |source: io::Error| Error::File {
-            path: directory.to_owned(),
-            source,
-        };
-        let watch = || -> Result<OwnedFd, Errno> {
-            let events = inotify::init(CreateFlags::CLOEXEC)?;
-            let changes = WatchFlags::CLOSE_WRITE
-                | WatchFlags::CREATE
-                | WatchFlags::MOVED_TO
-                | WatchFlags::ONLYDIR;
-            inotify::add_watch(&events, directory, changes)?;
-            Ok(events)
-        };
-        let events = watch().map_err(|errno| failed(errno.into()))?;
-        // Several changes that have not been processed are one.
-        let (change, changes) = mpsc::channel(1);
-        std::thread::Builder::new()
-            .name("certificate".to_owned())
-            .spawn(move || report(events, &change))
-            .map_err(failed)?;
+        let files = read(directory)?;
         let mounted = Self {
             directory: directory.to_owned(),
             certificate: certificate.clone(),
-            changes,
+            last: Ok(files.clone()),
         };
-        // After the watch has begun, so that no change is missed.
-        mounted.read()?;
+        mounted.exchange(&files)?;
         Ok(mounted)
     }
 
-    /// Reads the files again after each change. If they cannot be used, logs that and keeps the
-    /// current certificate. Ends when the directory itself is removed.
+    /// Uses the files after each change. If they cannot be used, logs that and keeps the current
+    /// certificate. Never ends.
     pub async fn reload_on_change(mut self) {
-        while self.changes.recv().await.is_some() {
-            match self.read() {
+        loop {
+            tokio::time::sleep(EVERY).await;
+            let files = read(&self.directory).map_err(|error| error.to_string());
+            if files == self.last {
+                continue;
+            }
+            let used = files
+                .as_ref()
+                .map_err(Clone::clone)
+                .and_then(|files| self.exchange(files).map_err(|it| it.to_string()));
+            match used {
                 Ok(()) => tracing::info!("certificate reloaded"),
                 Err(error) => {
-                    tracing::warn!(%error, "certificate not reloaded, keeping the current one");
+                    tracing::warn!(
+                        error,
+                        "certificate not reloaded, keeping the current one"
+                    );
                 }
             }
+            self.last = files;
         }
-        tracing::warn!(directory = %self.directory.display(), "the certificate directory is no \
-                                                               longer watched");
     }
 
-    fn read(&self) -> Result<(), Error> {
-        let (chain, key) = (self.file(CHAIN)?, self.file(KEY)?);
-        let exchanged = self.certificate.exchange(&chain, &key);
+    fn exchange(&self, [chain, key]: &[Vec<u8>; 2]) -> Result<(), Error> {
+        let exchanged = self.certificate.exchange(chain, key);
         exchanged.map_err(|source| Error::Pair {
             path: self.directory.clone(),
             source,
         })
     }
-
-    fn file(&self, name: &str) -> Result<Vec<u8>, Error> {
-        use io::Read as _;
-        let path = self.directory.join(name);
-        let read = || -> io::Result<Vec<u8>> {
-            let mut bytes = Vec::new();
-            let file = std::fs::File::open(&path)?;
-            file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-            Ok(bytes)
-        };
-        match read() {
-            Err(source) => Err(Error::File { path, source }),
-            Ok(bytes) if bytes.len() as u64 > MAX_BYTES => Err(Error::Long(path)),
-            Ok(bytes) => Ok(bytes),
-        }
-    }
 }
 
-/// Sends changes until the directory is gone or the receiver is dropped.
-fn report(events: OwnedFd, change: &mpsc::Sender<()>) {
-    let mut space = [MaybeUninit::uninit(); 4096];
-    let mut reader = Reader::new(events, &mut space);
-    loop {
-        match reader.next() {
-            Ok(event) if event.events().contains(ReadFlags::IGNORED) => return,
-            Ok(_) => {
-                if let Err(TrySendError::Closed(())) = change.try_send(()) {
-                    return;
-                }
-            }
-            Err(Errno::INTR) => {}
-            Err(_) => return,
+/// The chain and the key.
+fn read(directory: &Path) -> Result<[Vec<u8>; 2], Error> {
+    let file = |name: &str| {
+        let path = directory.join(name);
+        let mut bytes = Vec::new();
+        let opened = std::fs::File::open(&path);
+        match opened.and_then(|it| it.take(MAX_BYTES + 1).read_to_end(&mut bytes)) {
+            Err(source) => Err(Error::File { path, source }),
+            Ok(length) if length as u64 > MAX_BYTES => Err(Error::Long(path)),
+            Ok(_) => Ok(bytes),
         }
-    }
+    };
+    Ok([file(CHAIN)?, file(KEY)?])
 }
