@@ -2,14 +2,14 @@
 //! and the rest is bounded. Dense JSON takes fifty times its bytes in memory.
 
 use std::cell::Cell;
-use std::fmt;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::{fmt, io};
 
 use serde::de::{
     Deserialize, DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess,
     Visitor,
 };
 use serde_json::{Map, Number, Value};
+use sha2::{Digest as _, Sha256};
 
 /// How many values an object may have, not counting those that are skipped. The bounds of the
 /// schema allow far fewer.
@@ -18,8 +18,6 @@ const MAX_VALUES: usize = 100_000;
 /// An object in which each provider's `spec` is replaced by a hash of its content: equal for
 /// equal texts. `metadata.managedFields` are left out. Text that nests deeper than serde_json's
 /// 128 levels is rejected.
-///
-/// Two contents with the same hash could only hide a change that no rule reads.
 #[derive(Debug, Default)]
 pub(crate) struct ReviewedObject(pub(crate) Value);
 
@@ -128,9 +126,9 @@ impl<'de> Visitor<'de> for Reader<'_> {
                     continue;
                 }
                 (Position::Provider, "spec") => {
-                    let mut hasher = DefaultHasher::new();
-                    entries.next_value_seed(Digest(&mut hasher))?;
-                    map.insert(key, hasher.finish().into());
+                    let mut hash = Sha256::new();
+                    entries.next_value_seed(Hashing(&mut hash))?;
+                    map.insert(key, format!("{:x}", hash.finalize()).into());
                     continue;
                 }
                 (Position::Object, "metadata") => Position::Metadata,
@@ -147,68 +145,15 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 }
 
-/// Skips a value and adds it to a hash.
-struct Digest<'a>(&'a mut DefaultHasher);
+/// Skips a value and adds it to a hash: as JSON, so that white space makes no difference.
+struct Hashing<'a>(&'a mut Sha256);
 
-impl<'de> DeserializeSeed<'de> for Digest<'_> {
+impl<'de> DeserializeSeed<'de> for Hashing<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Digest<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value of JSON")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        0_u8.hash(self.0);
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<(), E> {
-        (1_u8, value).hash(self.0);
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<(), E> {
-        (2_u8, value).hash(self.0);
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<(), E> {
-        (3_u8, value).hash(self.0);
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<(), E> {
-        (4_u8, value.to_bits()).hash(self.0);
-        Ok(())
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<(), E> {
-        (5_u8, value).hash(self.0);
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        6_u8.hash(self.0);
-        while entries.next_element_seed(Digest(&mut *self.0))?.is_some() {}
-        7_u8.hash(self.0);
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<(), A::Error> {
-        8_u8.hash(self.0);
-        while entries.next_key_seed(Digest(&mut *self.0))?.is_some() {
-            entries.next_value_seed(Digest(&mut *self.0))?;
-        }
-        9_u8.hash(self.0);
-        Ok(())
+        let mut hashing = serde_json::Serializer::new(io::BufWriter::new(self.0));
+        serde_transcode::transcode(deserializer, &mut hashing).map_err(Error::custom)
     }
 }
 
@@ -244,7 +189,7 @@ mod tests {
             ))
         };
         let first = object(r#"{"address": "10.0.0.1", "ports": [22, 2222]}"#);
-        assert!(first["spec"]["infrastructureSpec"]["spec"].is_u64());
+        assert!(first["spec"]["infrastructureSpec"]["spec"].is_string());
         assert_eq!(first, object(r#"{"address":"10.0.0.1","ports":[22,2222]}"#));
         for other in [
             r#"{"address": "10.0.0.1", "ports": [22], "more": [2222]}"#,
