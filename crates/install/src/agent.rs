@@ -4,16 +4,17 @@
 pub mod host;
 pub mod policy;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
 use fivespot_api::name::{
     AGENT_FIELD_MANAGER as AGENT, AGENT_NAMESPACE, CONTROLLER, RECLAIM_AGENT_ENABLED,
-    RECLAIM_AGENT_KEY, SYSTEM_NAMESPACE, service_account_user,
+    RECLAIM_AGENT_KEY, SYSTEM_NAMESPACE, controller_labels, service_account_user,
 };
 use serde_json::{Value, json};
 
+use crate::component::Component;
 use crate::controller::{self, Network};
 use crate::pod::{self, EPHEMERAL_STORAGE, NOBODY};
 
@@ -173,7 +174,7 @@ impl Settings {
         all.extend(policy::own_node());
         all.extend(policy::node_annotations(&self.operators));
         all.extend(host::policy());
-        all.push(service_account());
+        all.push(component().service_account(AGENT));
         all.extend(roles());
         all.extend(self.network_policy());
         all.push(self.daemon_set());
@@ -184,18 +185,13 @@ impl Settings {
     /// else. `None` for agents in the network of their host, to which no NetworkPolicy applies.
     pub fn network_policy(&self) -> Option<Value> {
         (self.detection == Detection::Scan).then(|| {
-            let mut policy = object(
-                "networking.k8s.io/v1",
-                "NetworkPolicy",
-                AGENT,
-                Some(AGENT_NAMESPACE),
-            );
-            policy["spec"] = json!({
-                "podSelector": {"matchLabels": labels()},
+            let component = component();
+            let spec = json!({
+                "podSelector": {"matchLabels": component.labels},
                 "policyTypes": ["Ingress", "Egress"],
                 "egress": [pod::dns(), {"ports": pod::tcp_ports(&self.egress_ports)}],
             });
-            policy
+            component.object("NetworkPolicy", AGENT, json!({"spec": spec}))
         })
     }
 
@@ -233,12 +229,7 @@ impl Settings {
     }
 
     fn security_context(&self) -> Value {
-        let mut context = json!({
-            "allowPrivilegeEscalation": false,
-            "privileged": false,
-            "readOnlyRootFilesystem": true,
-            "capabilities": {"drop": ["ALL"]},
-        });
+        let mut context = pod::container_security_context();
         if self.needs_privileges() {
             context["runAsUser"] = 0.into();
             context["capabilities"]["add"] = json!(["NET_ADMIN"]);
@@ -248,15 +239,15 @@ impl Settings {
 
     /// The DaemonSet of the agent, for the nodes with the operator's label.
     pub fn daemon_set(&self) -> Value {
-        let mut daemon_set = object("apps/v1", "DaemonSet", AGENT, Some(AGENT_NAMESPACE));
-        daemon_set["spec"] = json!({
-            "selector": {"matchLabels": labels()},
+        let component = component();
+        let spec = json!({
+            "selector": {"matchLabels": component.labels},
             "updateStrategy": {
                 "type": "RollingUpdate",
                 "rollingUpdate": {"maxUnavailable": "10%"},
             },
             "template": {
-                "metadata": {"labels": labels()},
+                "metadata": {"labels": component.labels},
                 "spec": {
                     "serviceAccountName": AGENT,
                     "automountServiceAccountToken": true,
@@ -276,6 +267,7 @@ impl Settings {
                 },
             },
         });
+        let mut daemon_set = component.object("DaemonSet", AGENT, json!({"spec": spec}));
         if self.detection == Detection::Events {
             daemon_set["spec"]["template"]["spec"]["hostNetwork"] = true.into();
         }
@@ -306,10 +298,7 @@ impl Settings {
             "name": "agent",
             "image": self.image,
             "imagePullPolicy": "IfNotPresent",
-            "env": [{
-                "name": "NODE_NAME",
-                "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}},
-            }],
+            "env": [pod::env_from_field("NODE_NAME", "spec.nodeName")],
             // A whole CPU: the agent has one thread, which this never throttles, so that the limit
             // does not delay a reclaim.
             "resources": {
@@ -340,7 +329,7 @@ impl Settings {
 /// stricter Pod Security Standards, so the agents must not share a namespace with the
 /// operator's token.
 pub fn namespaces() -> [Value; 2] {
-    let mut namespace = object("v1", "Namespace", AGENT_NAMESPACE, None);
+    let mut namespace = component().object("Namespace", AGENT_NAMESPACE, json!({}));
     namespace["metadata"]["labels"] = json!({
         "app.kubernetes.io/name": "5spot",
         "pod-security.kubernetes.io/enforce": "privileged",
@@ -348,63 +337,30 @@ pub fn namespaces() -> [Value; 2] {
     [controller::system_namespace(), namespace]
 }
 
-fn service_account() -> Value {
-    let mut account = object("v1", "ServiceAccount", AGENT, Some(AGENT_NAMESPACE));
-    account["automountServiceAccountToken"] = false.into();
-    account
-}
-
 /// The roles of the agent and their bindings. Roles cannot restrict the agent to one Node; the
 /// [policy] does.
 pub fn roles() -> [Value; 4] {
-    let group = "rbac.authorization.k8s.io";
-    let version = "rbac.authorization.k8s.io/v1";
-    let subjects = json!([{
-        "kind": "ServiceAccount",
-        "name": AGENT,
-        "namespace": AGENT_NAMESPACE,
-    }]);
-    let binding = |kind: &str, role: &str, namespace: Option<&str>| {
-        let mut binding = object(version, kind, AGENT, namespace);
-        binding["roleRef"] = json!({"apiGroup": group, "kind": role, "name": AGENT});
-        binding["subjects"] = subjects.clone();
-        binding
-    };
-    let mut nodes = object(version, "ClusterRole", AGENT, None);
-    nodes["rules"] = json!([{
-        "apiGroups": [""],
-        "resources": ["nodes"],
-        "verbs": ["get", "list", "watch", "patch"],
-    }]);
-    let mut configurations = object(version, "Role", AGENT, Some(SYSTEM_NAMESPACE));
-    configurations["rules"] = json!([{
-        "apiGroups": [""],
-        "resources": ["configmaps"],
-        "verbs": ["get", "list", "watch"],
-    }]);
+    let agents = component();
+    let system = agents.within(SYSTEM_NAMESPACE);
+    let subjects = [agents.subject(AGENT)];
+    let rule = |resource: &str, verbs: &[&str]| json!({"apiGroups": [""], "resources": [resource], "verbs": verbs});
+    let nodes = rule("nodes", &["get", "list", "watch", "patch"]);
+    let configurations = rule("configmaps", &["get", "list", "watch"]);
     [
-        nodes,
-        binding("ClusterRoleBinding", "ClusterRole", None),
-        configurations,
-        binding("RoleBinding", "Role", Some(SYSTEM_NAMESPACE)),
+        agents.role("ClusterRole", AGENT, &[nodes]),
+        agents.binding("ClusterRoleBinding", ("ClusterRole", AGENT), &subjects),
+        system.role("Role", AGENT, &[configurations]),
+        system.binding("RoleBinding", ("Role", AGENT), &subjects),
     ]
 }
 
-fn labels() -> BTreeMap<&'static str, &'static str> {
-    BTreeMap::from([
-        ("app.kubernetes.io/name", "5spot"),
-        ("app.kubernetes.io/component", "reclaim-agent"),
-    ])
-}
-
-fn object(version: &str, kind: &str, name: &str, namespace: Option<&str>) -> Value {
-    let mut object = json!({
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {"name": name, "labels": labels()},
-    });
-    if let Some(namespace) = namespace {
-        object["metadata"]["namespace"] = namespace.into();
+/// The agents.
+fn component() -> Component {
+    let mut labels = controller_labels();
+    let component = "app.kubernetes.io/component".to_owned();
+    labels.insert(component, "reclaim-agent".to_owned());
+    Component {
+        namespace: AGENT_NAMESPACE.to_owned(),
+        labels,
     }
-    object
 }

@@ -10,9 +10,8 @@ use fivespot_api::vap::capacity_target::{
 use serde_json::{Value, json};
 
 use crate::capacity_target::CapacityTarget;
-use crate::role::{Rights, metadata};
-
-const VERSION: &str = "admissionregistration.k8s.io/v1";
+use crate::controller::operator;
+use crate::role::Rights;
 
 /// The ConfigMap with the kinds that may be targets, of an operator in this namespace.
 pub fn kinds_in(namespace: &str) -> String {
@@ -41,29 +40,11 @@ impl Rights {
     /// The same with this data of the ConfigMap, under the names for the operator's own namespace.
     pub(crate) fn policy_with(&self, kinds: Value) -> Vec<Value> {
         let name = policy_name();
-        let object = |version: &str, kind: &str, rest: Value| {
-            let mut object = json!({
-                "apiVersion": version,
-                "kind": kind,
-                "metadata": metadata(&name, None),
-            });
-            if let (Some(object), Value::Object(rest)) = (object.as_object_mut(), rest) {
-                object.extend(rest);
-            }
-            object
-        };
-        let mut data = object("v1", "ConfigMap", json!({"data": kinds}));
-        data["metadata"] = metadata(&name, Some(&self.namespace));
-        let binding = json!({"spec": binding_spec(&name, &self.namespace)});
-        vec![
-            object(
-                VERSION,
-                "ValidatingAdmissionPolicy",
-                json!({"spec": spec()}),
-            ),
-            object(VERSION, "ValidatingAdmissionPolicyBinding", binding),
-            data,
-        ]
+        let component = operator(&self.namespace);
+        let [policy, mut binding] = component.policy(&name, spec());
+        binding["spec"] = binding_spec(&name, &self.namespace);
+        let kinds = component.object("ConfigMap", &name, json!({"data": kinds}));
+        vec![policy, binding, kinds]
     }
 }
 

@@ -8,8 +8,9 @@ use fivespot_api::{crd, name};
 use serde_json::{Map, Value, json};
 
 use crate::agent;
+use crate::component::Component;
 use crate::pod::{self, EPHEMERAL_STORAGE, NodeFeatures};
-use crate::role::{NamespaceScope, Rights, metadata};
+use crate::role::{NamespaceScope, Rights};
 use crate::webhook;
 pub(crate) use part::Part;
 
@@ -19,8 +20,6 @@ const API_SERVER_PORTS: [u16; 2] = [443, 6443];
 /// The port on which a control plane of k0smotron listens, unless its `spec.service.apiPort` is
 /// set.
 const K0SMOTRON_PORT: u16 = 30443;
-
-const NETWORK_POLICY: (&str, &str) = ("networking.k8s.io/v1", "NetworkPolicy");
 
 /// The name of the volume with time zones.
 pub(crate) const ZONEINFO: &str = "zoneinfo";
@@ -110,14 +109,6 @@ impl Default for Settings {
 }
 
 impl Settings {
-    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
-        json!({
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": metadata(name, Some(&self.rights.namespace)),
-        })
-    }
-
     /// The namespace, if it is the operator's own one. `None` for a namespace that may be shared:
     /// its owner creates it, and a `kubectl delete` of the manifests must not delete it.
     pub fn namespace(&self) -> Option<Value> {
@@ -144,7 +135,7 @@ impl Settings {
         Part {
             settings: self,
             name: name::CONTROLLER,
-            labels: name::controller_labels(),
+            component: operator(&self.rights.namespace),
             metrics: "controller-metrics",
             arguments: self.arguments(),
         }
@@ -155,7 +146,10 @@ impl Settings {
         Part {
             settings: self,
             name: name::CAPACITY_CONTROLLER,
-            labels: name::capacity_labels(),
+            component: Component {
+                labels: name::capacity_labels(),
+                ..operator(&self.rights.namespace)
+            },
             metrics: "capacity-metrics",
             arguments: self.capacity_arguments(),
         }
@@ -206,12 +200,11 @@ impl Settings {
     pub fn network_policies(&self) -> Vec<Value> {
         let mut all = Vec::new();
         if self.has_own_namespace() {
-            let mut nothing = self.object(NETWORK_POLICY, "deny-all");
-            nothing["spec"] = json!({
-                "podSelector": {},
-                "policyTypes": ["Ingress", "Egress"],
-            });
-            all.push(nothing);
+            let nothing =
+                json!({"podSelector": {}, "policyTypes": ["Ingress", "Egress"]});
+            let fields = json!({"spec": nothing});
+            let component = operator(&self.rights.namespace);
+            all.push(component.object("NetworkPolicy", "deny-all", fields));
         }
         all.extend(self.parts().iter().map(Part::allowed_traffic));
         all
@@ -246,11 +239,19 @@ pub fn system_namespace() -> Value {
             "restricted".to_owned(),
         );
     }
-    json!({
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": name::SYSTEM_NAMESPACE, "labels": labels},
-    })
+    let component = Component {
+        namespace: String::new(),
+        labels,
+    };
+    component.object("Namespace", name::SYSTEM_NAMESPACE, json!({}))
+}
+
+/// The operator in this namespace.
+pub(crate) fn operator(namespace: &str) -> Component {
+    Component {
+        namespace: namespace.to_owned(),
+        labels: name::controller_labels(),
+    }
 }
 
 /// The resource requests and limits of a replica.

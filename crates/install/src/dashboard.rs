@@ -5,12 +5,12 @@ use fivespot_api::name;
 use fivespot_api::resource::RESOURCES;
 use serde_json::{Value, json};
 
+use crate::component::Component;
 use crate::controller::resources;
 use crate::pod::{self, NodeFeatures};
 use crate::provider::Provider;
 
 const READ: [&str; 3] = ["get", "list", "watch"];
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The address that the proxy forwards to.
 pub(crate) const ADDRESS: &str = "127.0.0.1:8080";
@@ -39,23 +39,22 @@ fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
 }
 
 impl Settings {
-    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
-        let is_namespaced = !kind.starts_with("ClusterRole");
-        let mut metadata = json!({"name": name, "labels": name::dashboard_labels()});
-        if is_namespaced {
-            metadata["namespace"] = json!(self.namespace);
+    fn component(&self) -> Component {
+        Component {
+            namespace: self.namespace.clone(),
+            labels: name::dashboard_labels(),
         }
-        json!({"apiVersion": version, "kind": kind, "metadata": metadata})
     }
 
-    /// Binds a role to the ServiceAccount of the dashboard.
-    fn binding(&self, kind: &str, (role_kind, role): (&str, &str)) -> Value {
-        let mut binding = self.object((RBAC, kind), role);
-        binding["roleRef"] = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": role_kind, "name": role});
-        binding["subjects"] = json!([{
-            "kind": "ServiceAccount", "name": own_name(), "namespace": self.namespace,
-        }]);
-        binding
+    /// A role with these rules, and its binding to the ServiceAccount of the dashboard.
+    fn role(&self, kind: &str, name: &str, rules: &[Value]) -> [Value; 2] {
+        let component = self.component();
+        let subject = component.subject(&own_name());
+        let binding = format!("{kind}Binding");
+        [
+            component.role(kind, name, rules),
+            component.binding(&binding, (kind, name), &[subject]),
+        ]
     }
 
     /// What it may read, apart from the objects of providers: the objects of 5-Spot and of Cluster
@@ -66,44 +65,34 @@ impl Settings {
             let of_group = RESOURCES.iter().filter(|it| it.group == group);
             of_group.map(|it| it.plural).collect()
         };
-        let mut role = self.object((RBAC, "ClusterRole"), &name);
-        role["rules"] = json!([
+        let rules = [
             rule(name::GROUP, &of_group(name::GROUP), &READ),
             rule(name::SPOT_GROUP, &of_group(name::SPOT_GROUP), &READ),
             rule("cluster.x-k8s.io", &["clusters", "machines"], &READ),
             rule("", &["events"], &READ),
-        ]);
-        let mut leases = self.object((RBAC, "Role"), &name);
-        leases["rules"] =
-            json!([rule("coordination.k8s.io", &["leases"], &["get", "list"])]);
-        vec![
-            role,
-            self.binding("ClusterRoleBinding", ("ClusterRole", &name)),
-            leases,
-            self.binding("RoleBinding", ("Role", &name)),
+        ];
+        let leases = rule("coordination.k8s.io", &["leases"], &["get", "list"]);
+        [
+            self.role("ClusterRole", &name, &rules),
+            self.role("Role", &name, &[leases]),
         ]
+        .concat()
     }
 
     /// The right to read the objects of a provider.
     pub(crate) fn provider_rights(&self, provider: &Provider) -> Vec<Value> {
         let name = provider_role_name(provider);
-        let mut role = self.object((RBAC, "ClusterRole"), &name);
         let resources = provider.resources.iter();
         let rules: Vec<Value> = resources
             .map(|(group, plural)| rule(group, &[plural], &READ))
             .collect();
-        role["rules"] = json!(rules);
-        vec![
-            role,
-            self.binding("ClusterRoleBinding", ("ClusterRole", &name)),
-        ]
+        self.role("ClusterRole", &name, &rules).to_vec()
     }
 
     /// The ServiceAccount, and the Deployment without its proxy.
     pub(crate) fn workload(&self) -> [Value; 2] {
         let name = own_name();
-        let mut account = self.object(("v1", "ServiceAccount"), &name);
-        account["automountServiceAccountToken"] = false.into();
+        let component = self.component();
         let container = json!({
             "name": "dashboard",
             "image": self.image,
@@ -118,22 +107,24 @@ impl Settings {
             "resources": resources(),
             "securityContext": pod::container_security_context(),
         });
-        let mut deployment = self.object(("apps/v1", "Deployment"), &name);
-        let labels = name::dashboard_labels();
-        let features = NodeFeatures::default();
-        deployment["spec"] = pod::deployment((&name, &labels), 1, features, container);
-        [account, deployment]
+        let identity = (name.as_str(), &component.labels);
+        let spec = pod::deployment(identity, 1, NodeFeatures::default(), container);
+        [
+            component.service_account(&name),
+            component.object("Deployment", &name, json!({"spec": spec})),
+        ]
     }
 
     /// The Service of the proxy, which listens on `port`.
     pub(crate) fn service(&self, port: Value) -> Value {
-        // A Service name must not start with a digit.
-        let mut service = self.object(("v1", "Service"), "machines-dashboard");
-        service["spec"] = json!({
+        let spec = json!({
             "selector": name::dashboard_labels(),
             "ports": [{"name": "http", "port": 80, "targetPort": port, "protocol": "TCP"}],
         });
-        service
+        // A Service name must not start with a digit.
+        let name = "machines-dashboard";
+        self.component()
+            .object("Service", name, json!({"spec": spec}))
     }
 }
 

@@ -4,6 +4,7 @@
 //! - [`provider`]: the named kinds of bootstrap and infrastructure objects
 //! - [`capacity_target`]: the kinds whose objects ScheduledCapacities may change
 //! - `capacity_policy`: who may write ScheduledCapacities about them
+//! - `component`: what all objects of a component share
 //! - [`role`]: the roles and bindings generated from both
 //! - [`controller`]: the Deployment and the objects around it
 //! - [`agent`]: the emergency reclaim agent, in a workload cluster
@@ -21,6 +22,7 @@ pub mod agent;
 pub mod capacity_policy;
 pub mod capacity_target;
 mod chart;
+mod component;
 pub mod controller;
 mod dashboard;
 pub mod file;

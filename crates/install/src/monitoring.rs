@@ -9,12 +9,11 @@ use std::collections::BTreeMap;
 use fivespot_api::name;
 use serde_json::{Value, json};
 
-use crate::role::metadata;
+use crate::component::Component;
+use crate::controller::operator;
 
 /// The dashboard, as Grafana imports and exports it. Its data source is a variable.
 pub const DASHBOARD: &str = include_str!("monitoring/dashboard.json");
-
-const OPERATOR_API: &str = "monitoring.coreos.com/v1";
 
 /// The alerts as a Prometheus rule file. Cannot fail: the tests read the same text.
 pub fn rules() -> Value {
@@ -68,44 +67,33 @@ impl Settings {
     /// A monitor of that kind. The label `namespace` of some metrics is that of the machines, and
     /// the Prometheus operator would replace it by the namespace of the pod.
     fn monitor(&self, kind: &str, endpoints: &str) -> Value {
-        json!({
-            "apiVersion": OPERATOR_API,
-            "kind": kind,
-            "metadata": metadata(name::CONTROLLER, Some(&self.namespace)),
-            "spec": {
-                "selector": {"matchLabels": name::controller_labels()},
-                endpoints: [{
-                    "port": "metrics",
-                    "interval": self.interval,
-                    "honorLabels": true,
-                }],
-            },
-        })
+        let spec = json!({
+            "selector": {"matchLabels": name::controller_labels()},
+            endpoints: [{
+                "port": "metrics",
+                "interval": self.interval,
+                "honorLabels": true,
+            }],
+        });
+        operator(&self.namespace).object(kind, name::CONTROLLER, json!({"spec": spec}))
     }
 
     /// The alerts, for the Prometheus operator.
     pub fn prometheus_rule(&self) -> Value {
-        json!({
-            "apiVersion": OPERATOR_API,
-            "kind": "PrometheusRule",
-            "metadata": metadata(name::CONTROLLER, Some(&self.namespace)),
-            "spec": rules(),
-        })
+        let component = operator(&self.namespace);
+        let fields = json!({"spec": rules()});
+        component.object("PrometheusRule", name::CONTROLLER, fields)
     }
 
     /// The dashboard, for Grafana's sidecar, which selects it by the label.
     pub fn dashboard_config_map(&self) -> Value {
         let mut labels: BTreeMap<String, String> = name::controller_labels();
         labels.insert("grafana_dashboard".to_owned(), "1".to_owned());
-        json!({
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": "5spot-dashboard",
-                "namespace": self.namespace,
-                "labels": labels,
-            },
-            "data": {"5spot.json": DASHBOARD},
-        })
+        let component = Component {
+            namespace: self.namespace.clone(),
+            labels,
+        };
+        let fields = json!({"data": {"5spot.json": DASHBOARD}});
+        component.object("ConfigMap", "5spot-dashboard", fields)
     }
 }

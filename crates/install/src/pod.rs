@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use fivespot_api::port::{HEALTH as HEALTH_PORT, METRICS as METRICS_PORT};
 use serde_json::{Value, json};
 
+use crate::component::Component;
+
 /// The user and the group of the processes: `nobody`.
 pub(crate) const NOBODY: u32 = 65532;
 
@@ -51,6 +53,13 @@ pub(crate) fn container_security_context() -> Value {
         "readOnlyRootFilesystem": true,
         "capabilities": {"drop": ["ALL"]},
     })
+}
+
+/// Keeps all replicas but one while nodes are drained.
+pub(crate) fn disruption_budget(component: &Component, name: &str) -> Value {
+    let selector = json!({"matchLabels": component.labels});
+    let spec = json!({"maxUnavailable": 1, "selector": selector});
+    component.object("PodDisruptionBudget", name, json!({"spec": spec}))
 }
 
 /// The peers from which a network policy allows reads of the metrics: the pods of a namespace.

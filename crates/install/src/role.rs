@@ -10,11 +10,9 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::capacity_target::{Access, CapacityTarget};
-use crate::controller;
+use crate::controller::{self, operator};
 use crate::permission::{CAPACITY_STATUS, PERMISSIONS, PROVIDER, Permission, Scope};
 use crate::provider::Provider;
-
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The operator's rights in one management cluster: to which resources, and where.
 ///
@@ -245,11 +243,7 @@ impl Rights {
 
     /// A ServiceAccount in the operator's namespace, as the subject of a binding.
     pub(crate) fn account_of(&self, name: &str) -> Value {
-        json!({
-            "kind": "ServiceAccount",
-            "name": name,
-            "namespace": self.namespace,
-        })
+        operator(&self.namespace).subject(name)
     }
 }
 
@@ -289,22 +283,13 @@ fn workload_rights(subject: &Value) -> Vec<Value> {
 }
 
 /// Binds a role of that kind to `subjects`, in a namespace or in the whole cluster.
-fn binding(
-    (kind, role): (&str, &str),
-    namespace: Option<&str>,
-    subjects: &[Value],
-) -> Value {
-    let binding = match namespace {
+fn binding(role: (&str, &str), namespace: Option<&str>, subjects: &[Value]) -> Value {
+    let component = operator(namespace.unwrap_or_default());
+    let kind = match namespace {
         Some(_) => "RoleBinding",
         None => "ClusterRoleBinding",
     };
-    json!({
-        "apiVersion": RBAC,
-        "kind": binding,
-        "metadata": metadata(role, namespace),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": role},
-        "subjects": subjects,
-    })
+    component.binding(kind, role, subjects)
 }
 
 /// The operator's rights on its own objects and those of Cluster API, for every provider. Without
@@ -340,14 +325,9 @@ pub(crate) fn provider_role(provider: &Provider) -> Value {
 /// A ClusterRole without rules of its own: Kubernetes aggregates the ClusterRoles with the
 /// label.
 pub(crate) fn aggregated_role() -> Value {
-    json!({
-        "apiVersion": RBAC,
-        "kind": "ClusterRole",
-        "metadata": metadata(&aggregated_role_name(), None),
-        "aggregationRule": {
-            "clusterRoleSelectors": [{"matchLabels": {name::AGGREGATE_LABEL: "true"}}],
-        },
-    })
+    let selector = json!({"matchLabels": {name::AGGREGATE_LABEL: "true"}});
+    let fields = json!({"aggregationRule": {"clusterRoleSelectors": [selector]}});
+    operator("").object("ClusterRole", &aggregated_role_name(), fields)
 }
 
 pub(crate) fn crd_role() -> Value {
@@ -424,21 +404,11 @@ fn workload_role_name() -> String {
 }
 
 fn role_in(namespace: &str, role: &str, rules: &[Value]) -> Value {
-    json!({
-        "apiVersion": RBAC,
-        "kind": "Role",
-        "metadata": metadata(role, Some(namespace)),
-        "rules": rules,
-    })
+    operator(namespace).role("Role", role, rules)
 }
 
 fn cluster_role(role: &str, rules: &[Value]) -> Value {
-    json!({
-        "apiVersion": RBAC,
-        "kind": "ClusterRole",
-        "metadata": metadata(role, None),
-        "rules": rules,
-    })
+    operator("").role("ClusterRole", role, rules)
 }
 
 /// The rules of one scope, without those that depend on the installation: Secrets and
@@ -486,16 +456,6 @@ fn rule_of(row: &Permission) -> Value {
 
 fn rule(group: &str, resources: &BTreeSet<&str>, verbs: &[impl Serialize]) -> Value {
     json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-}
-
-pub(crate) fn metadata(name: &str, namespace: Option<&str>) -> Value {
-    let labels = name::controller_labels();
-    match namespace {
-        Some(namespace) => {
-            json!({"name": name, "namespace": namespace, "labels": labels})
-        }
-        None => json!({"name": name, "labels": labels}),
-    }
 }
 
 #[cfg(test)]

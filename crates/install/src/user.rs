@@ -4,6 +4,8 @@ use fivespot_api::name;
 use fivespot_api::resource::RESOURCES;
 use serde_json::{Value, json};
 
+use crate::component::Component;
+
 const READ: [&str; 3] = ["get", "list", "watch"];
 const WRITE: [&str; 5] = ["create", "update", "patch", "delete", "deletecollection"];
 
@@ -118,10 +120,11 @@ fn role(level: &str, rules: Value) -> Value {
 }
 
 fn named(name: &str, rules: Value) -> Value {
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": name, "labels": {"app.kubernetes.io/name": "5spot"}},
-        "rules": rules,
-    })
+    let mut labels = name::controller_labels();
+    labels.remove("app.kubernetes.io/component");
+    let component = Component {
+        namespace: String::new(),
+        labels,
+    };
+    component.object("ClusterRole", name, json!({"rules": rules}))
 }

@@ -5,6 +5,7 @@ pub use fivespot_api::port::WEBHOOK as PORT;
 use fivespot_api::{RESOURCES, Resource, name, vap};
 use serde_json::{Value, json};
 
+use crate::component::Component;
 use crate::controller::{Network, POLICIES_SINCE};
 use crate::permission::Scope;
 use crate::pod::{self, EPHEMERAL_STORAGE, HEALTH_PORT, METRICS_PORT, NodeFeatures};
@@ -16,8 +17,6 @@ const SERVICE_PORT: u16 = 443;
 const TIMEOUT_SECONDS: u32 = 5;
 /// The first minor version whose API server supports match conditions of webhooks.
 pub const MATCH_CONDITIONS_SINCE: u32 = 28;
-
-const RBAC: &str = "rbac.authorization.k8s.io/v1";
 
 /// The roles with which the webhook asks who may write targets.
 const TARGET_ROLE: &str = "5spot-webhook-targets";
@@ -84,16 +83,17 @@ impl Settings {
     /// fail.
     pub fn documents(&self) -> Vec<Value> {
         let mut all = Vec::new();
+        let account = self.component().service_account(name::WEBHOOK);
         match self.certificate_manager {
             CertificateManager::Webhook => {
                 if self.kube_minor >= POLICIES_SINCE {
                     all.extend(webhook_restriction(&self.namespace));
                 }
-                all.extend([self.service_account(), self.secret()]);
+                all.extend([account, self.secret()]);
                 all.extend(self.roles());
             }
             CertificateManager::CertManager => {
-                all.push(self.service_account());
+                all.push(account);
                 all.extend(self.certificate());
             }
         }
@@ -102,60 +102,40 @@ impl Settings {
         all.extend([
             self.service(),
             self.deployment(),
-            self.disruption_budget(),
+            pod::disruption_budget(&self.component(), name::WEBHOOK),
             self.network_policy(),
             self.configuration(),
         ]);
         all
     }
 
-    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
-        json!({
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": {
-                "name": name,
-                "namespace": self.namespace,
-                "labels": name::webhook_labels(),
-            },
-        })
+    fn component(&self) -> Component {
+        component(&self.namespace)
     }
 
-    fn cluster_object(version: &str, kind: &str, name: &str) -> Value {
-        json!({
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": {"name": name, "labels": name::webhook_labels()},
-        })
-    }
-
-    fn service_account(&self) -> Value {
-        let mut account = self.object(("v1", "ServiceAccount"), name::WEBHOOK);
-        account["automountServiceAccountToken"] = false.into();
-        account
+    fn object(&self, kind: &str, name: &str, spec: Value) -> Value {
+        self.component().object(kind, name, json!({"spec": spec}))
     }
 
     /// The objects from which cert-manager creates the Secret, with a self-signed certificate.
     fn certificate(&self) -> [Value; 2] {
-        let version = "cert-manager.io/v1";
-        let mut issuer = self.object((version, "Issuer"), name::WEBHOOK);
-        issuer["spec"] = json!({"selfSigned": {}});
-        let mut certificate = self.object((version, "Certificate"), name::WEBHOOK);
         let host = format!("{}.{}.svc", name::WEBHOOK_SERVICE, self.namespace);
-        certificate["spec"] = json!({
+        let spec = json!({
             "secretName": name::WEBHOOK,
             "dnsNames": [host, format!("{host}.cluster.local")],
             "issuerRef": {"kind": "Issuer", "name": name::WEBHOOK},
         });
-        [issuer, certificate]
+        [
+            self.object("Issuer", name::WEBHOOK, json!({"selfSigned": {}})),
+            self.object("Certificate", name::WEBHOOK, spec),
+        ]
     }
 
     /// An empty Secret, which the webhook fills. The webhook gets no right to create Secrets,
     /// because it could then create a token of another ServiceAccount of the namespace.
     fn secret(&self) -> Value {
-        let mut secret = self.object(("v1", "Secret"), name::WEBHOOK);
-        secret["type"] = "Opaque".into();
-        secret
+        let fields = json!({"type": "Opaque"});
+        self.component().object("Secret", name::WEBHOOK, fields)
     }
 
     /// The roles of the webhook and their bindings.
@@ -194,37 +174,18 @@ impl Settings {
         in_namespace: Vec<Value>,
         everywhere: Vec<Value>,
     ) -> [Value; 4] {
-        let subjects = json!([{
-            "kind": "ServiceAccount",
-            "name": name::WEBHOOK,
-            "namespace": self.namespace,
-        }]);
-        let bind = |mut binding: Value, kind: &str| {
-            binding["roleRef"] = json!({
-                "apiGroup": "rbac.authorization.k8s.io",
-                "kind": kind,
-                "name": name,
-            });
-            binding["subjects"] = subjects.clone();
-            binding
-        };
-        let mut role = self.object((RBAC, "Role"), name);
-        role["rules"] = in_namespace.into();
-        let mut cluster_role = Self::cluster_object(RBAC, "ClusterRole", name);
-        cluster_role["rules"] = everywhere.into();
-        let binding = self.object((RBAC, "RoleBinding"), name);
-        let cluster_binding = Self::cluster_object(RBAC, "ClusterRoleBinding", name);
+        let component = self.component();
+        let subjects = [component.subject(name::WEBHOOK)];
         [
-            role,
-            bind(binding, "Role"),
-            cluster_role,
-            bind(cluster_binding, "ClusterRole"),
+            component.role("Role", name, &in_namespace),
+            component.binding("RoleBinding", ("Role", name), &subjects),
+            component.role("ClusterRole", name, &everywhere),
+            component.binding("ClusterRoleBinding", ("ClusterRole", name), &subjects),
         ]
     }
 
     fn service(&self) -> Value {
-        let mut service = self.object(("v1", "Service"), name::WEBHOOK_SERVICE);
-        service["spec"] = json!({
+        let spec = json!({
             "selector": name::webhook_labels(),
             "ports": [{
                 "name": "https",
@@ -233,19 +194,19 @@ impl Settings {
                 "protocol": "TCP",
             }],
         });
-        service
+        self.object("Service", name::WEBHOOK_SERVICE, spec)
     }
 
     /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
-        let mut deployment = self.object(("apps/v1", "Deployment"), name::WEBHOOK);
         let identity = (name::WEBHOOK, &name::webhook_labels());
-        deployment["spec"] = pod::deployment(
+        let spec = pod::deployment(
             identity,
             self.replicas,
             self.node_features,
             self.container(),
         );
+        let mut deployment = self.object("Deployment", name::WEBHOOK, spec);
         // It continues to serve for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
@@ -313,24 +274,12 @@ impl Settings {
         words
     }
 
-    fn disruption_budget(&self) -> Value {
-        let kind = ("policy/v1", "PodDisruptionBudget");
-        let mut budget = self.object(kind, name::WEBHOOK);
-        budget["spec"] = json!({
-            "maxUnavailable": 1,
-            "selector": {"matchLabels": name::webhook_labels()},
-        });
-        budget
-    }
-
     /// The NetworkPolicy. Ingress: admission requests, and reads of the metrics from the
     /// namespace of [`Network`]. Probes come from the pod's own node, from which Kubernetes
     /// always allows traffic. Egress: requests to the API server, on the ports of [`Network`].
     fn network_policy(&self) -> Value {
         let port = |port: u16| json!({"protocol": "TCP", "port": port});
-        let kind = ("networking.k8s.io/v1", "NetworkPolicy");
-        let mut policy = self.object(kind, name::WEBHOOK);
-        policy["spec"] = json!({
+        let spec = json!({
             "podSelector": {"matchLabels": name::webhook_labels()},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [
@@ -343,7 +292,7 @@ impl Settings {
             ],
             "egress": [{"ports": self.network.api_servers()}],
         });
-        policy
+        self.object("NetworkPolicy", name::WEBHOOK, spec)
     }
 
     /// The ValidatingWebhookConfiguration, for the same requests that the policy matches.
@@ -352,11 +301,12 @@ impl Settings {
     /// request. If match conditions are supported, requests that the policy always admits are
     /// not sent to the webhook, so that finalizers can be removed while no replica responds.
     pub fn configuration(&self) -> Value {
-        let kind = "ValidatingWebhookConfiguration";
-        let version = "admissionregistration.k8s.io/v1";
-        let mut configuration =
-            Self::cluster_object(version, kind, name::WEBHOOK_CONFIGURATION);
-        configuration["webhooks"] = RESOURCES.iter().map(|it| self.webhook(it)).collect();
+        let webhooks: Vec<Value> = RESOURCES.iter().map(|it| self.webhook(it)).collect();
+        let mut configuration = self.component().object(
+            "ValidatingWebhookConfiguration",
+            name::WEBHOOK_CONFIGURATION,
+            json!({"webhooks": webhooks}),
+        );
         if self.certificate_manager == CertificateManager::CertManager {
             configuration["metadata"]["annotations"] = json!({
                 "cert-manager.io/inject-ca-from": format!("{}/{}", self.namespace, name::WEBHOOK),
@@ -419,7 +369,6 @@ impl Settings {
 /// in webhook configurations to the CA bundle of its own one. Roles cannot restrict fields, and
 /// an attacker who controls the webhook could have every Secret sent to it.
 pub fn webhook_restriction(namespace: &str) -> [Value; 2] {
-    let version = "admissionregistration.k8s.io/v1";
     let user = name::service_account_user(namespace, name::WEBHOOK);
     let same = |before: &str, after: &str, fields: &[&str]| {
         let equal = |field: &&str| format!("{after}.?{field} == {before}.?{field}");
@@ -445,12 +394,7 @@ pub fn webhook_restriction(namespace: &str) -> [Value; 2] {
             "clientConfig.?service",
         ],
     );
-    let mut policy = Settings::cluster_object(
-        version,
-        "ValidatingAdmissionPolicy",
-        name::WEBHOOK_POLICY,
-    );
-    policy["spec"] = json!({
+    let spec = json!({
         "failurePolicy": "Fail",
         "matchConstraints": {"resourceRules": [{
             "apiGroups": ["admissionregistration.k8s.io"],
@@ -473,11 +417,15 @@ pub fn webhook_restriction(namespace: &str) -> [Value; 2] {
             "reason": "Forbidden",
         }],
     });
-    let binding = "ValidatingAdmissionPolicyBinding";
-    let mut binding = Settings::cluster_object(version, binding, name::WEBHOOK_POLICY);
-    binding["spec"] =
-        json!({"policyName": name::WEBHOOK_POLICY, "validationActions": ["Deny"]});
-    [policy, binding]
+    component(namespace).policy(name::WEBHOOK_POLICY, spec)
+}
+
+/// The webhook in this namespace.
+fn component(namespace: &str) -> Component {
+    Component {
+        namespace: namespace.to_owned(),
+        labels: name::webhook_labels(),
+    }
 }
 
 #[cfg(test)]

@@ -7,18 +7,16 @@ use fivespot_api::name::{
 };
 use serde_json::{Value, json};
 
-use super::object;
+use super::component;
 use super::policy::{
     ANNOTATIONS, MAX_VALUE_LENGTH, annotations, only_annotations, only_own_annotations,
-    policy_and_binding, short_annotations,
+    short_annotations,
 };
+use crate::component::Component;
 
 /// Whether a request is one of such an agent.
 pub(super) const IS_HOST: &str =
     "request.userInfo.username.matches('^system:serviceaccount:[^:]+:5spot-host-')";
-
-const RBAC: &str = "rbac.authorization.k8s.io";
-const RBAC_VERSION: &str = "rbac.authorization.k8s.io/v1";
 
 /// The cluster whose objects are wanted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -54,10 +52,7 @@ impl Host {
     /// All objects of this host alone, so that deleting them takes away its identity and nothing
     /// else. The cluster has the [`policy`] already, and the namespace. Cannot fail.
     pub fn documents(&self) -> Vec<Value> {
-        let (account, namespace) = (self.account(), Some(self.namespace.as_str()));
-        let mut identity = object("v1", "ServiceAccount", &account, namespace);
-        identity["automountServiceAccountToken"] = false.into();
-        let mut all = vec![identity];
+        let mut all = vec![self.component().service_account(&self.account())];
         if self.part != Part::Workload {
             all.extend(self.machine_role());
         }
@@ -67,6 +62,10 @@ impl Host {
         all
     }
 
+    fn component(&self) -> Component {
+        component().within(&self.namespace)
+    }
+
     fn machine_role(&self) -> [Value; 2] {
         let rule = json!({
             "apiGroups": [GROUP],
@@ -74,7 +73,7 @@ impl Host {
             "resourceNames": [self.machine],
             "verbs": ["get", "list", "watch", "patch"],
         });
-        self.role("Role", Some(&self.namespace), &self.account(), &rule)
+        self.role(&self.component(), "Role", &self.account(), rule)
     }
 
     fn node_roles(&self) -> Vec<Value> {
@@ -91,31 +90,28 @@ impl Host {
             "resourceNames": [reclaim_config_map(&self.node)],
             "verbs": ["get", "list", "watch"],
         });
-        let [role, binding] = self.role("ClusterRole", None, &name, &nodes);
-        let system = Some(SYSTEM_NAMESPACE);
-        let [configuration, bound] = self.role("Role", system, &name, &configurations);
-        vec![role, binding, configuration, bound]
+        let system = component().within(SYSTEM_NAMESPACE);
+        [
+            self.role(&system, "ClusterRole", &name, nodes),
+            self.role(&system, "Role", &name, configurations),
+        ]
+        .concat()
     }
 
     /// A role with one rule, and its binding to the account.
     fn role(
         &self,
+        component: &Component,
         kind: &str,
-        namespace: Option<&str>,
         name: &str,
-        rule: &Value,
+        rule: Value,
     ) -> [Value; 2] {
-        let mut role = object(RBAC_VERSION, kind, name, namespace);
-        role["rules"] = json!([rule]);
-        let mut binding =
-            object(RBAC_VERSION, &format!("{kind}Binding"), name, namespace);
-        binding["roleRef"] = json!({"apiGroup": RBAC, "kind": kind, "name": name});
-        binding["subjects"] = json!([{
-            "kind": "ServiceAccount",
-            "name": self.account(),
-            "namespace": self.namespace,
-        }]);
-        [role, binding]
+        let subject = self.component().subject(&self.account());
+        let binding = format!("{kind}Binding");
+        [
+            component.role(kind, name, &[rule]),
+            component.binding(&binding, (kind, name), &[subject]),
+        ]
     }
 }
 
@@ -140,7 +136,7 @@ pub fn policy() -> [Value; 2] {
             "resources": [plural, format!("{plural}/*")],
         })
     };
-    policy_and_binding(
+    component().policy(
         HOST_POLICY,
         json!({
             "failurePolicy": "Fail",

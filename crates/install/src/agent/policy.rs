@@ -8,10 +8,8 @@ use fivespot_api::name::{
 };
 use serde_json::{Value, json};
 
+use super::component;
 use super::host::IS_HOST;
-use super::object;
-
-const VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// The annotations that the agent may write, on its own Node only.
 pub const ANNOTATIONS: [&str; 4] = [
@@ -45,15 +43,6 @@ fn agent_user() -> String {
     service_account_user(AGENT_NAMESPACE, AGENT)
 }
 
-/// A policy and the binding of the same name.
-pub(super) fn policy_and_binding(name: &str, spec: Value) -> [Value; 2] {
-    let mut policy = object(VERSION, "ValidatingAdmissionPolicy", name, None);
-    policy["spec"] = spec;
-    let mut binding = object(VERSION, "ValidatingAdmissionPolicyBinding", name, None);
-    binding["spec"] = json!({"policyName": name, "validationActions": ["Deny"]});
-    [policy, binding]
-}
-
 /// The policy and the binding that restrict writes of 5-Spot's annotations on Nodes. Only the
 /// agent, `operators` by their user names, and cluster administrators may write them. An agent that is
 /// a service of its host may write its own [`ANNOTATIONS`], and
@@ -83,7 +72,7 @@ pub fn node_annotations(operators: &[String]) -> [Value; 2] {
          variables.before.all(key, !{is_ours} || key in [{of_agents}] || \
          key in variables.after))"
     );
-    policy_and_binding(
+    component().policy(
         NODE_ANNOTATION_POLICY,
         json!({
             "failurePolicy": "Fail",
@@ -126,7 +115,7 @@ pub fn own_node() -> [Value; 2] {
     if let Some(variables) = variables.as_array_mut() {
         variables.push(json!({"name": "own", "expression": format!("[{annotated}]")}));
     }
-    policy_and_binding(
+    component().policy(
         AGENT_POLICY,
         json!({
             "failurePolicy": "Fail",

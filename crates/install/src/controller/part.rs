@@ -1,10 +1,9 @@
 //! One Deployment of the operator, and the objects around it.
 
-use std::collections::BTreeMap;
-
 use serde_json::{Value, json};
 
-use super::{NETWORK_POLICY, Settings, ZONEINFO, ZONEINFO_DIR, resources};
+use super::{Settings, ZONEINFO, ZONEINFO_DIR, resources};
+use crate::component::Component;
 use crate::pod::{self, HEALTH_PORT, METRICS_PORT};
 
 /// The controllers that run together under one identity.
@@ -12,7 +11,7 @@ pub(crate) struct Part<'s> {
     pub(super) settings: &'s Settings,
     /// The name of the ServiceAccount and of the Deployment.
     pub(super) name: &'static str,
-    pub(super) labels: BTreeMap<String, String>,
+    pub(super) component: Component,
     /// The name of the Service of the metrics. Older Kubernetes versions reject one that starts
     /// with a digit.
     pub(super) metrics: &'static str,
@@ -21,18 +20,6 @@ pub(crate) struct Part<'s> {
 }
 
 impl Part<'_> {
-    fn object(&self, (version, kind): (&str, &str), name: &str) -> Value {
-        json!({
-            "apiVersion": version,
-            "kind": kind,
-            "metadata": {
-                "name": name,
-                "namespace": self.settings.rights.namespace,
-                "labels": self.labels,
-            },
-        })
-    }
-
     /// All of them but the NetworkPolicy.
     pub(crate) fn objects(&self) -> Vec<Value> {
         vec![
@@ -46,20 +33,20 @@ impl Part<'_> {
     /// The ServiceAccount to which the roles are bound. Its token is mounted only if a pod
     /// requests it.
     pub(crate) fn service_account(&self) -> Value {
-        let mut account = self.object(("v1", "ServiceAccount"), self.name);
-        account["automountServiceAccountToken"] = false.into();
-        account
+        self.component.service_account(self.name)
     }
 
     /// The Deployment.
     pub(crate) fn deployment(&self) -> Value {
-        let mut deployment = self.object(("apps/v1", "Deployment"), self.name);
-        deployment["spec"] = pod::deployment(
-            (self.name, &self.labels),
+        let spec = pod::deployment(
+            (self.name, &self.component.labels),
             self.settings.replicas,
             self.settings.node_features,
             self.container(),
         );
+        let mut deployment =
+            self.component
+                .object("Deployment", self.name, json!({"spec": spec}));
         if let Some(source) = &self.settings.zoneinfo {
             let pod = &mut deployment["spec"]["template"]["spec"];
             let mut volume = source.clone();
@@ -97,9 +84,8 @@ impl Part<'_> {
 
     /// The Service of the metrics endpoint.
     pub(crate) fn service(&self) -> Value {
-        let mut service = self.object(("v1", "Service"), self.metrics);
-        service["spec"] = json!({
-            "selector": self.labels,
+        let spec = json!({
+            "selector": self.component.labels,
             "ports": [{
                 "name": "metrics",
                 "port": METRICS_PORT,
@@ -107,25 +93,20 @@ impl Part<'_> {
                 "protocol": "TCP",
             }],
         });
-        service
+        self.component
+            .object("Service", self.metrics, json!({"spec": spec}))
     }
 
     /// Keeps one replica while nodes are drained.
     pub(crate) fn disruption_budget(&self) -> Value {
-        let mut budget = self.object(("policy/v1", "PodDisruptionBudget"), self.name);
-        budget["spec"] = json!({
-            "maxUnavailable": 1,
-            "selector": {"matchLabels": self.labels},
-        });
-        budget
+        pod::disruption_budget(&self.component, self.name)
     }
 
     /// The NetworkPolicy of its pods.
     pub(crate) fn allowed_traffic(&self) -> Value {
         let network = &self.settings.network;
-        let mut needed = self.object(NETWORK_POLICY, self.name);
-        needed["spec"] = json!({
-            "podSelector": {"matchLabels": self.labels},
+        let spec = json!({
+            "podSelector": {"matchLabels": self.component.labels},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{
                 "from": pod::metrics_readers(&network.metrics_namespace),
@@ -133,6 +114,7 @@ impl Part<'_> {
             }],
             "egress": [pod::dns(), {"ports": network.api_servers()}],
         });
-        needed
+        self.component
+            .object("NetworkPolicy", self.name, json!({"spec": spec}))
     }
 }

@@ -4,10 +4,9 @@
 use fivespot_api::{RESOURCES, crd, name};
 use serde_json::{Value, json};
 
-use super::{Rights, metadata};
+use super::Rights;
+use crate::controller::operator;
 use crate::permission::{Limit, PERMISSIONS, Permission};
-
-const VERSION: &str = "admissionregistration.k8s.io/v1";
 
 /// What a user can change of an object's metadata.
 const METADATA: [&str; 4] = ["annotations", "finalizers", "labels", "ownerReferences"];
@@ -35,14 +34,6 @@ impl Rights {
 
     fn limit(&self, row: &Permission, limit: &Limit) -> [Value; 2] {
         let name = format!("{}-{}", name::CONTROLLER, row.resource);
-        let object = |kind: &str, spec: Value| {
-            json!({
-                "apiVersion": VERSION,
-                "kind": kind,
-                "metadata": metadata(&name, None),
-                "spec": spec,
-            })
-        };
         let mut conditions = vec![json!({
             "name": "requested-by-operator",
             "expression": self.is_requested(limit),
@@ -65,30 +56,22 @@ impl Rights {
                 ),
             ),
         };
-        [
-            object(
-                "ValidatingAdmissionPolicy",
-                json!({
-                    "failurePolicy": "Fail",
-                    "matchConstraints": {"resourceRules": [{
-                        "apiGroups": [row.group],
-                        "apiVersions": ["*"],
-                        "operations": operations,
-                        "resources": [row.resource],
-                    }]},
-                    "matchConditions": conditions,
-                    "validations": [{
-                        "expression": expression,
-                        "message": message,
-                        "reason": "Forbidden",
-                    }],
-                }),
-            ),
-            object(
-                "ValidatingAdmissionPolicyBinding",
-                json!({"policyName": name, "validationActions": ["Deny"]}),
-            ),
-        ]
+        let spec = json!({
+            "failurePolicy": "Fail",
+            "matchConstraints": {"resourceRules": [{
+                "apiGroups": [row.group],
+                "apiVersions": ["*"],
+                "operations": operations,
+                "resources": [row.resource],
+            }]},
+            "matchConditions": conditions,
+            "validations": [{
+                "expression": expression,
+                "message": message,
+                "reason": "Forbidden",
+            }],
+        });
+        operator(&self.namespace).policy(&name, spec)
     }
 
     /// Whether a request is one of those that have the limited right.
