@@ -35,6 +35,9 @@ const EGRESS_PORTS: &str = r"{{- range $.Values.networkPolicy.egressPorts }}
   port: {{ . }}
 {{- end }}";
 
+const IMAGE_PULL_SECRETS: (&str, &str) =
+    ("imagePullSecrets", "$.Values.imagePullSecrets");
+
 /// What the webhook does with an object that violates a rule.
 const WEBHOOK_ACTION: &str = r#"eq $.Values.admission "Audit" | ternary "Audit" "Deny""#;
 
@@ -133,7 +136,7 @@ fn label(document: &mut Value) {
     let common = "$.Values.commonAnnotations";
     match metadata.get_mut("annotations").filter(|it| it.is_object()) {
         Some(annotations) => annotations[template::entries(common)] = true.into(),
-        None => metadata["annotations"] = template::optional(common).into(),
+        None => metadata[template::fields(&[("annotations", common)])] = true.into(),
     }
 }
 
@@ -143,15 +146,16 @@ fn pod(deployment: &mut Value, replicas: &str, group: &str) {
     deployment["spec"]["replicas"] = template::bare(replicas).into();
     let template = &mut deployment["spec"]["template"];
     template["metadata"]["labels"][template::entries("$.Values.podLabels")] = true.into();
-    template["metadata"]["annotations"] =
-        template::optional("$.Values.podAnnotations").into();
+    let annotations = [("annotations", "$.Values.podAnnotations")];
+    template["metadata"][template::fields(&annotations)] = true.into();
     let pod = &mut template["spec"];
     pod["nodeSelector"][template::entries("$.Values.nodeSelector")] = true.into();
-    for field in ["imagePullSecrets", "tolerations", "affinity"] {
-        pod[field] = template::optional(&format!("$.Values.{field}")).into();
-    }
-    pod["priorityClassName"] =
-        template::optional_text("$.Values.priorityClassName").into();
+    pod[template::fields(&[
+        IMAGE_PULL_SECRETS,
+        ("tolerations", "$.Values.tolerations"),
+        ("affinity", "$.Values.affinity"),
+        ("priorityClassName", "$.Values.priorityClassName"),
+    ])] = true.into();
     pod["securityContext"][template::included("5spot.appArmor")] = true.into();
     pod[template::included("5spot.userNamespaces")] = true.into();
     pod["containers"][0]["imagePullPolicy"] =
@@ -257,7 +261,7 @@ fn agent(settings: &Settings) -> Vec<Block> {
         };
         let mut daemon_set = settings.daemon_set();
         let pod = &mut daemon_set["spec"]["template"]["spec"];
-        pod["imagePullSecrets"] = template::optional("$.Values.imagePullSecrets").into();
+        pod[template::fields(&[IMAGE_PULL_SECRETS])] = true.into();
         pod["securityContext"][template::included("5spot.appArmor")] = true.into();
         pod["containers"][0]["imagePullPolicy"] =
             template::text("$.Values.agent.image.pullPolicy").into();
@@ -519,9 +523,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains(
-                "\n        resources:\n          {{- toYaml $.Values.resources | nindent 10 }}\n"
-            ),
+            text.contains("\n        resources: {{ toJson $.Values.resources }}\n"),
             "{text}"
         );
     }

@@ -3,6 +3,20 @@
 {{- define "5spot.controller" -}}
 {{- $.Values.fullnameOverride | default "5spot-controller" -}}
 {{- end -}}
+{{- /* Entries of an object or a list, if there are any. */ -}}
+{{- define "5spot.entries" -}}
+{{- with . -}}
+{{- toYaml . -}}
+{{- end -}}
+{{- end -}}
+{{- /* Fields by their names, without empty ones. */ -}}
+{{- define "5spot.fields" -}}
+{{- range $name, $value := . -}}
+{{- with $value }}
+{{ toYaml (dict $name .) }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
 {{- /* Labels of every object. */ -}}
 {{- define "5spot.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" }}

@@ -52,7 +52,7 @@ fn part(part: &Part<'_>, arguments: &str) -> [Block; 2] {
     pod[template::included("5spot.zoneinfoVolumes")] = true.into();
     let container = &mut pod["containers"][0];
     container[template::included("5spot.zoneinfoMounts")] = true.into();
-    container["resources"] = template::block("$.Values.resources").into();
+    container["resources"] = template::bare("toJson $.Values.resources").into();
     for (list, mark) in [
         ("args", template::lines(arguments)),
         ("args", template::entries("$.Values.extraArgs")),

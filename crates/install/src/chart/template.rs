@@ -18,34 +18,17 @@ pub(super) const HEADER: &str =
 enum Form {
     Text,
     Bare,
-    Block,
-    Optional,
-    OptionalText,
-    Entries,
     Included,
     Lines,
 }
 
 impl Form {
-    const ALL: [Self; 8] = [
-        Self::Text,
-        Self::Bare,
-        Self::Block,
-        Self::Optional,
-        Self::OptionalText,
-        Self::Entries,
-        Self::Included,
-        Self::Lines,
-    ];
+    const ALL: [Self; 4] = [Self::Text, Self::Bare, Self::Included, Self::Lines];
 
     fn letter(self) -> char {
         match self {
             Self::Text => 't',
             Self::Bare => 'b',
-            Self::Block => 'k',
-            Self::Optional => 'o',
-            Self::OptionalText => 'p',
-            Self::Entries => 'e',
             Self::Included => 'i',
             Self::Lines => 'l',
         }
@@ -66,34 +49,27 @@ pub(super) fn text(expression: &str) -> String {
     Form::Text.mark(expression)
 }
 
-/// A number or a boolean as a whole value.
+/// An expression without quotes as a whole value.
 pub(super) fn bare(expression: &str) -> String {
     Form::Bare.mark(expression)
 }
 
-/// A non-empty object or list as a whole value.
-pub(super) fn block(expression: &str) -> String {
-    Form::Block.mark(expression)
-}
-
-/// An object or a list as a whole value. If it is empty, its key is omitted.
-pub(super) fn optional(expression: &str) -> String {
-    Form::Optional.mark(expression)
-}
-
-/// A string as a whole value. If it is empty, its key is omitted.
-pub(super) fn optional_text(expression: &str) -> String {
-    Form::OptionalText.mark(expression)
+/// Fields whose values are those of expressions, without those that are empty. The mark is a key.
+pub(super) fn fields(all: &[(&str, &str)]) -> String {
+    let pairs = all.iter();
+    let pairs = pairs.map(|(name, expression)| format!("\"{name}\" {expression}"));
+    let pairs = pairs.collect::<Vec<_>>().join(" ");
+    Form::Included.mark(&format!("\"5spot.fields\" (dict {pairs})"))
 }
 
 /// The entries of an object or a list, next to the other entries. The mark is a key or an item.
 pub(super) fn entries(expression: &str) -> String {
-    Form::Entries.mark(expression)
+    Form::Included.mark(&format!("\"5spot.entries\" {expression}"))
 }
 
 /// The lines of a named template, next to the other entries.
 pub(super) fn included(template: &str) -> String {
-    Form::Included.mark(template)
+    Form::Included.mark(&format!("\"{template}\" $"))
 }
 
 /// These lines instead of an item of a list.
@@ -184,8 +160,6 @@ fn expand_line(line: &str) -> String {
     } = mark;
     let depth = line.len() - line.trim_start().len();
     let pad = " ".repeat(depth);
-    let key = before.trim_end_matches([' ', '"']).trim_end_matches(':');
-    let inner = depth + 2;
     match form {
         Form::Text => format!("{before}{{{{ {source} }}}}{}", expand_line(after)),
         Form::Bare => {
@@ -193,22 +167,8 @@ fn expand_line(line: &str) -> String {
             let after = after.strip_prefix('"').unwrap_or(after);
             format!("{before}{{{{ {source} }}}}{after}")
         }
-        Form::Block => {
-            format!("{key}:\n{pad}  {{{{- toYaml {source} | nindent {inner} }}}}")
-        }
-        Form::Optional => format!(
-            "{pad}{{{{- with {source} }}}}\n{key}:\n\
-             {pad}  {{{{- toYaml . | nindent {inner} }}}}\n{pad}{{{{- end }}}}"
-        ),
-        Form::OptionalText => format!(
-            "{pad}{{{{- with {source} }}}}\n{key}: {{{{ . | quote }}}}\n{pad}{{{{- end }}}}"
-        ),
-        Form::Entries => format!(
-            "{pad}{{{{- with {source} }}}}\n\
-             {pad}{{{{- toYaml . | nindent {depth} }}}}\n{pad}{{{{- end }}}}"
-        ),
         Form::Included => {
-            format!("{pad}{{{{- include \"{source}\" $ | nindent {depth} }}}}")
+            format!("{pad}{{{{- include {source} | nindent {depth} }}}}")
         }
         Form::Lines => {
             let lines = source.lines().map(|line| format!("{pad}{line}"));
@@ -262,38 +222,25 @@ mod tests {
         let text = render(json!({
             "a": text("$.a"),
             "b": bare("int $.b"),
-            "c": block("$.c"),
-            "d": optional("$.d"),
+            "c": {fields(&[("c", "$.c"), ("d", "$.d")]): true},
             "e": {entries("$.e"): true, "fixed": 1},
             "f": [lines("- {{ $.f }}\n- second"), entries("$.g")],
             "g": format!("before-{}-{}", text("$.h"), text("$.i")),
-            "h": optional_text("$.j"),
             "i": {included("labels"): true},
         }));
         insta::assert_snapshot!(text, @r#"
         a: "{{ $.a }}"
         b: {{ int $.b }}
         c:
-          {{- toYaml $.c | nindent 2 }}
-        {{- with $.d }}
-        d:
-          {{- toYaml . | nindent 2 }}
-        {{- end }}
+          {{- include "5spot.fields" (dict "c" $.c "d" $.d) | nindent 2 }}
         e:
-          {{- with $.e }}
-          {{- toYaml . | nindent 2 }}
-          {{- end }}
+          {{- include "5spot.entries" $.e | nindent 2 }}
           fixed: 1
         f:
         - {{ $.f }}
         - second
-        {{- with $.g }}
-        {{- toYaml . | nindent 0 }}
-        {{- end }}
+        {{- include "5spot.entries" $.g | nindent 0 }}
         g: before-{{ $.h }}-{{ $.i }}
-        {{- with $.j }}
-        h: {{ . | quote }}
-        {{- end }}
         i:
           {{- include "labels" $ | nindent 2 }}
         "#);

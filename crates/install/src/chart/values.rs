@@ -9,46 +9,35 @@ use std::fmt::Write as _;
 use fivespot_api::manifest::{Error, GeneratedFile};
 use serde_json::{Map, Value, json};
 
-/// One value of the chart.
-pub(super) struct Entry {
-    /// Its path, such as `image.repository`.
-    pub(super) path: String,
-    /// Its meaning, in one paragraph.
-    pub(super) meaning: String,
-    /// Its default.
-    pub(super) default: Value,
-    /// The allowed values, as JSON Schema.
-    schema: Value,
-}
-
 const TABLE: &str = include_str!("values/table.yaml");
 
-/// Every value, in the order of `values.yaml`. Cannot fail: the tests read the same text.
-fn entries() -> Vec<Entry> {
-    let mut all = Vec::new();
-    collect(
-        "",
-        serde_saphyr::from_str(TABLE).unwrap_or_default(),
-        &mut all,
-    );
-    all
+/// The values of the chart and their groups, in the order of `values.yaml`. A value has a meaning, a
+/// default and a schema, a group has none. Cannot fail: the tests read the same text.
+fn table() -> Map<String, Value> {
+    serde_saphyr::from_str(TABLE).unwrap_or_default()
 }
 
-/// Adds the values of a group, and of the groups in it. A value has a meaning, a group has none.
-fn collect(prefix: &str, group: Map<String, Value>, all: &mut Vec<Entry>) {
-    for (name, mut value) in group {
+/// Calls `visit` with each value and its path, such as `image.repository`.
+fn each_value(
+    prefix: &str,
+    group: &Map<String, Value>,
+    visit: &mut impl FnMut(&str, &Value),
+) {
+    for (name, value) in group {
         let path = format!("{prefix}{name}");
-        if let Some(meaning) = value["meaning"].as_str() {
-            all.push(Entry {
-                meaning: meaning.to_owned(),
-                default: value["default"].take(),
-                schema: value["schema"].take(),
-                path,
-            });
-        } else if let Value::Object(group) = value {
-            collect(&format!("{path}."), group, all);
+        match value.as_object().filter(|_| !is_value(value)) {
+            Some(group) => each_value(&format!("{path}."), group, visit),
+            None => visit(&path, value),
         }
     }
+}
+
+fn is_value(entry: &Value) -> bool {
+    entry["meaning"].is_string()
+}
+
+fn meaning(value: &Value) -> &str {
+    value["meaning"].as_str().unwrap_or_default()
 }
 
 /// The maximum length of a comment line.
@@ -64,30 +53,37 @@ const HEADER: &str = "\
 /// No case is known; the YAML emitter could fail.
 pub(super) fn text() -> Result<String, Error> {
     let mut text = HEADER.to_owned();
-    let mut open: Vec<String> = Vec::new();
-    for entry in entries() {
-        let parts: Vec<String> = entry.path.split('.').map(str::to_owned).collect();
-        let (groups, name) = parts.split_at(parts.len() - 1);
-        let shared = open.iter().zip(groups).take_while(|(a, b)| a == b).count();
-        if shared == 0 {
-            text.push('\n');
-        }
-        for (depth, group) in groups.iter().enumerate().skip(shared) {
-            let _ = writeln!(text, "{}{group}:", "  ".repeat(depth));
-        }
-        open = groups.to_vec();
-        let pad = "  ".repeat(groups.len());
-        for line in wrapped(&entry.meaning, WIDTH - pad.len()) {
-            let _ = writeln!(text, "{pad}# {line}");
-        }
-        let named = json!({name.concat(): entry.default});
-        let file = GeneratedFile::manifest("values.yaml", "chart", &[named])?;
-        let (_, yaml) = file.text.split_once('\n').unwrap_or_default();
-        for line in yaml.lines() {
-            let _ = writeln!(text, "{pad}{line}");
-        }
+    for (name, entry) in table() {
+        text.push('\n');
+        write_entry(&mut text, &name, &entry, 0)?;
     }
     Ok(text)
+}
+
+fn write_entry(
+    text: &mut String,
+    name: &str,
+    entry: &Value,
+    depth: usize,
+) -> Result<(), Error> {
+    let pad = "  ".repeat(depth);
+    if !is_value(entry) {
+        let _ = writeln!(text, "{pad}{name}:");
+        for (name, entry) in entry.as_object().into_iter().flatten() {
+            write_entry(text, name, entry, depth + 1)?;
+        }
+        return Ok(());
+    }
+    for line in wrapped(meaning(entry), WIDTH - pad.len()) {
+        let _ = writeln!(text, "{pad}# {line}");
+    }
+    let named = json!({name: entry["default"]});
+    let file = GeneratedFile::manifest("values.yaml", "chart", &[named])?;
+    let (_, yaml) = file.text.split_once('\n').unwrap_or_default();
+    for line in yaml.lines() {
+        let _ = writeln!(text, "{pad}{line}");
+    }
+    Ok(())
 }
 
 /// The words of a paragraph in lines of at most `width` characters, including the comment sign.
@@ -111,11 +107,11 @@ fn wrapped(paragraph: &str, width: usize) -> Vec<String> {
 /// The table of values in the chart's README. Cannot fail.
 pub(super) fn markdown() -> String {
     let mut text = String::from("| value | default | meaning |\n|---|---|---|\n");
-    for entry in entries() {
-        let default = entry.default.to_string().replace('|', "\\|");
-        let meaning = entry.meaning.replace('|', "\\|");
-        let _ = writeln!(text, "| `{}` | `{default}` | {meaning} |", entry.path);
-    }
+    each_value("", &table(), &mut |path, value| {
+        let default = value["default"].to_string().replace('|', "\\|");
+        let meaning = meaning(value).replace('|', "\\|");
+        let _ = writeln!(text, "| `{path}` | `{default}` | {meaning} |");
+    });
     text
 }
 
@@ -125,21 +121,7 @@ pub(super) fn schema() -> Value {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "$comment": "Generated by `5spot generate chart`; do not edit.",
     });
-    let mut root = group();
-    for entry in entries() {
-        let mut place = &mut root;
-        let mut rest = entry.path.as_str();
-        while let Some((name, inner)) = rest.split_once('.') {
-            require(place, name);
-            let properties = &mut place["properties"][name];
-            if properties.is_null() {
-                *properties = group();
-            }
-            (place, rest) = (properties, inner);
-        }
-        require(place, rest);
-        place["properties"][rest] = entry.schema;
-    }
+    let mut root = schema_of(&table());
     // Helm passes it to every subchart.
     root["properties"]["global"] = json!({"type": "object"});
     if let (Some(schema), Value::Object(root)) = (schema.as_object_mut(), root) {
@@ -148,21 +130,21 @@ pub(super) fn schema() -> Value {
     schema
 }
 
-fn group() -> Value {
+/// The schema of a group, in which every value is required.
+fn schema_of(group: &Map<String, Value>) -> Value {
+    let of_entry = |entry: &Value| match entry.as_object() {
+        Some(group) if !is_value(entry) => schema_of(group),
+        _ => entry["schema"].clone(),
+    };
+    let properties = group
+        .iter()
+        .map(|(name, entry)| (name.clone(), of_entry(entry)));
     json!({
         "type": "object",
-        "required": [],
+        "required": group.keys().collect::<Vec<_>>(),
         "additionalProperties": false,
-        "properties": Map::new(),
+        "properties": properties.collect::<Map<_, _>>(),
     })
-}
-
-fn require(group: &mut Value, name: &str) {
-    if let Some(required) = group["required"].as_array_mut()
-        && !required.iter().any(|it| it == name)
-    {
-        required.push(name.into());
-    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use fivespot_api::schedule_override::MAX_OVERRIDE_DURATION;
 use regex::Regex;
 use serde_json::{Value, json};
 
-use super::{entries, markdown, schema, text};
+use super::{each_value, markdown, schema, table, text};
 use crate::capacity_target::REFUSED_GROUPS;
 use crate::provider::PROVIDERS;
 use crate::{chart, controller};
@@ -25,6 +25,15 @@ fn between<'t>(text: &'t str, before: &str, after: char) -> BTreeSet<&'t str> {
 fn allowed<'s>(schema: &'s Value, place: &str) -> BTreeSet<&'s str> {
     let words = schema.pointer(place).and_then(Value::as_array).unwrap();
     words.iter().map(|it| it.as_str().unwrap()).collect()
+}
+
+/// The path of each value, with its default.
+fn defaults() -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    each_value("", &table(), &mut |path, value| {
+        all.push((path.to_owned(), value["default"].clone()));
+    });
+    all
 }
 
 fn default_values() -> Value {
@@ -92,7 +101,7 @@ fn the_groups_that_no_target_may_have_are_refused_by_the_schema_too() {
 #[test]
 fn templates_read_exactly_the_values_of_the_schema() {
     let read = values_read_by(&templates());
-    let known: BTreeSet<String> = entries().into_iter().map(|it| it.path).collect();
+    let known: BTreeSet<String> = defaults().into_iter().map(|it| it.0).collect();
     let is_read = |path: &String| {
         read.iter()
             .any(|it| it == path || path.starts_with(&format!("{it}.")))
@@ -111,16 +120,13 @@ fn templates_read_exactly_the_values_of_the_schema() {
 #[test]
 fn every_value_is_in_the_file_the_schema_and_the_readme() {
     let (shipped, schema, readme) = (default_values(), schema(), markdown());
-    for entry in entries() {
-        let pointer = format!("/{}", entry.path.replace('.', "/"));
-        assert_eq!(shipped.pointer(&pointer), Some(&entry.default), "{pointer}");
+    for (path, default) in defaults() {
+        let pointer = format!("/{}", path.replace('.', "/"));
+        assert_eq!(shipped.pointer(&pointer), Some(&default), "{pointer}");
         let place = format!("/properties{}", pointer.replace('/', "/properties/"));
         let place = place.replacen("/properties/properties/", "/properties/", 1);
         assert!(schema.pointer(&place).is_some(), "{place}");
-        assert!(
-            readme.contains(&format!("| `{}` |", entry.path)),
-            "{readme}"
-        );
+        assert!(readme.contains(&format!("| `{path}` |")), "{readme}");
     }
 }
 
