@@ -123,8 +123,8 @@ impl Detection {
             self.scan_due = true;
         }
         let subjects = received.events.iter().filter_map(|event| match event {
-            Event::Started(pid) | Event::Renamed(pid) | Event::Forked(pid) => Some(*pid),
-            Event::Ended(_) | Event::Answered { .. } | Event::Other => None,
+            Event::Named(pid) => Some(*pid),
+            Event::Answered { .. } => None,
         });
         let mut last = None;
         for pid in subjects {

@@ -24,7 +24,6 @@ const ANSWER: u32 = 0;
 const FORK: u32 = 0x1;
 const EXEC: u32 = 0x2;
 const COMM: u32 = 0x200;
-const EXIT: u32 = 0x8000_0000;
 
 /// The events after which a process has a new name. A kernel with filters (6.6 and later) is
 /// requested to send only these.
@@ -33,14 +32,8 @@ pub(crate) const NAMING: u32 = FORK | EXEC | COMM;
 /// A message of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A process was forked, and has the same names as its parent.
-    Forked(Pid),
-    /// A process has executed a program.
-    Started(Pid),
-    /// A process has changed its `comm`.
-    Renamed(Pid),
-    /// A process has ended.
-    Ended(Pid),
+    /// A process has a new name: it was forked, has executed a program, or has changed its `comm`.
+    Named(Pid),
     /// The kernel's response to the subscription with this acknowledgement: 0, or an error number.
     Answered {
         /// The mark of the subscription plus one.
@@ -48,8 +41,6 @@ pub enum Event {
         /// Zero if it was accepted.
         error: u32,
     },
-    /// Another event, of threads, users or sessions.
-    Other,
 }
 
 /// The datagram that requests events, only those of `filter` if the kernel supports filters. The
@@ -72,7 +63,7 @@ pub fn subscription(mark: u32, filter: Option<u32>) -> Vec<u8> {
     datagram
 }
 
-/// The events of a datagram; other messages are skipped.
+/// The events of a datagram; other messages are skipped, such as those about threads.
 pub fn events(mut datagram: &[u8]) -> Vec<Event> {
     let mut found = Vec::with_capacity(1);
     while let Some(length) =
@@ -99,26 +90,21 @@ fn event(message: &[u8]) -> Option<Event> {
     }
     let body = message.get(CONNECTOR_HEADER..)?;
     let particular = |index: usize| word(body, EVENT_HEADER + 4 * index);
-    // The main thread of a process has the number of its thread group; other threads are ignored.
-    let process = |first: usize, event: fn(Pid) -> Event| {
-        let (thread, process) = (particular(first)?, particular(first + 1)?);
-        Some(if thread == process {
-            event(process)
-        } else {
-            Event::Other
-        })
+    // Where the numbers of the thread and of its process are.
+    let thread = match word(body, 0)? {
+        ANSWER => {
+            return Some(Event::Answered {
+                acknowledgement: word(message, 12)?,
+                error: particular(0)?,
+            });
+        }
+        FORK => 2,
+        EXEC | COMM => 0,
+        _ => return None,
     };
-    match word(body, 0)? {
-        ANSWER => Some(Event::Answered {
-            acknowledgement: word(message, 12)?,
-            error: particular(0)?,
-        }),
-        FORK => process(2, Event::Forked),
-        EXEC => process(0, Event::Started),
-        COMM => process(0, Event::Renamed),
-        EXIT => process(0, Event::Ended),
-        _ => Some(Event::Other),
-    }
+    let process = particular(thread + 1)?;
+    // The main thread of a process has the number of the process.
+    (particular(thread)? == process).then_some(Event::Named(process))
 }
 
 fn word(bytes: &[u8], at: usize) -> Option<u32> {
