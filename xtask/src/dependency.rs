@@ -67,7 +67,7 @@ const PACKAGES: &[Package] = &[
         "webhook",
         &["api", "admission", "clock", "https", "program"],
     ),
-    with_io("agent", &["api", "schedule"]),
+    with_io("agent", &["api", "program", "schedule"]),
     with_io("apiserver", &["admission", "clock", "gostd", "https"]),
     with_io(
         "kubemu",

@@ -5,16 +5,18 @@ mod connection;
 #[cfg(test)]
 mod tests;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::fmt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use argument::{Args, Command, LogFormat};
-use clap::Parser as _;
+use argument::{Args, Command};
+use fivespot_program::cluster::block_on;
+use fivespot_program::signals::Signals;
+pub(crate) use fivespot_program::{Failure, Outcome};
+use fivespot_program::{clap_error, exit, log};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 use crate::bus::socket;
 use crate::detect::with_causes;
@@ -27,94 +29,32 @@ use crate::run_directory::{DEFAULT, RunDirectory};
 use crate::switch::{self, End};
 use crate::{doctor, once, service};
 
-const USUAL_LOG: &str = "info,kube=warn,hyper=warn,tower=warn";
-
-/// Why a command failed: the action, the reason and the remedy.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    what: String,
-    why: String,
-    remedy: &'static str,
-}
-
-impl Failure {
-    pub(crate) fn new(
-        what: impl Into<String>,
-        why: &dyn std::error::Error,
-        remedy: &'static str,
-    ) -> Self {
-        Self {
-            what: what.into(),
-            why: with_causes(why),
-            remedy,
-        }
-    }
-
-    /// The error message, without the prefix `error: `.
-    pub(crate) fn message(&self) -> String {
-        format!("{}: {}; {}", self.what, self.why, self.remedy)
-    }
+/// A failure because of an error, with its causes.
+pub(crate) fn failed(
+    what: impl fmt::Display,
+    why: &dyn std::error::Error,
+    remedy: &str,
+) -> Failure {
+    refused(what, with_causes(why), remedy)
 }
 
 /// A failure because of something that is given, or found, with what to do.
 pub(crate) fn refused(
-    what: impl Into<String>,
-    why: impl Into<String>,
-    remedy: &'static str,
+    what: impl fmt::Display,
+    why: impl fmt::Display,
+    remedy: &str,
 ) -> Failure {
-    Failure {
-        what: what.into(),
-        why: why.into(),
-        remedy,
-    }
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        Self::new("writing", &error, "check that standard output is writable")
-    }
-}
-
-/// The result of a command that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    Yes,
-    No,
+    Failure::new(what, why).remedy(remedy)
 }
 
 /// Runs `5spot-reclaim-agent`. Exit code 0 for success, 1 for a negative result, 2 for a failure.
 pub fn main() -> ExitCode {
-    let args = Args::parse();
-    start_log(args.log_format);
-    // The agent is one task; a second thread would be idle.
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build();
-    let outcome = match runtime {
-        Ok(runtime) => runtime.block_on(perform(&args, &mut io::stdout().lock())),
-        Err(error) => Err(Failure::new("starting", &error, "try again")),
+    let args = match Args::read(std::env::args_os()) {
+        Ok(args) => args,
+        Err(error) => return clap_error(&error),
     };
-    match outcome {
-        Ok(Outcome::Yes) => ExitCode::SUCCESS,
-        Ok(Outcome::No) => ExitCode::from(1),
-        Err(failure) => {
-            let _ = writeln!(io::stderr(), "error: {}", failure.message());
-            ExitCode::from(2)
-        }
-    }
-}
-
-fn start_log(format: LogFormat) {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(USUAL_LOG));
-    let log = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr);
-    let colours = io::stderr().is_terminal();
-    match format {
-        LogFormat::Json => log.json().init(),
-        LogFormat::Text => log.with_ansi(colours).init(),
-    }
+    log::start(args.log);
+    exit(block_on(perform(&args, &mut io::stdout().lock())))
 }
 
 async fn perform(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
@@ -180,7 +120,7 @@ async fn notify(
     };
     let Err(error) = desktop.watch().await;
     let remedy = "log in to a desktop again, which starts it";
-    Err(Failure::new("using the session bus", &error, remedy))
+    Err(failed("using the session bus", &error, remedy))
 }
 
 /// The time zone of this host. UTC if it is not known: what the user reads then is UTC.
@@ -209,7 +149,7 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     if let Some(path) = &args.config {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("reading {}", path.display());
-            Failure::new(what, &error, "give a reclaim.toml with --config")
+            failed(what, &error, "give a reclaim.toml with --config")
         })?;
         let config = once::parse(&text)?;
         let host = Host::new(&proc, args.signals(), &config);
@@ -245,25 +185,13 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 }
 
 async fn work(agent: Agent) -> Result<Outcome, Failure> {
-    let listening = |kind| {
-        signal(kind)
-            .map_err(|error| Failure::new("listening for signals", &error, "try again"))
-    };
-    let (mut terminate, mut interrupt) = (
-        listening(SignalKind::terminate())?,
-        listening(SignalKind::interrupt())?,
-    );
-    let stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
+    let mut signals = Signals::listen()?;
+    let stop = async move { signals.received().await };
     let version = env!("CARGO_PKG_VERSION");
     tracing::info!(version, node = agent.node.name, "agent started");
     run(agent, stop).await.map_err(|error| {
         let remedy = "5spot-reclaim-agent doctor shows what is available on this host";
-        Failure::new("watching this node", &error, remedy)
+        failed("watching this node", &error, remedy)
     })?;
     tracing::info!("agent stopped");
     Ok(Outcome::Yes)

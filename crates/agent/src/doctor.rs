@@ -60,7 +60,7 @@ pub(crate) async fn examine(
         None => {}
         Some(Err(failure)) => {
             can_work = false;
-            findings.push(Finding::of("cluster", Err(failure.message())));
+            findings.push(Finding::of("cluster", Err(failure.to_string())));
         }
         Some(Ok(node)) => {
             let found = [

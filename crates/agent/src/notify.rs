@@ -209,7 +209,7 @@ impl Desktop {
                 Ok(())
             }
             Err(failure) => {
-                let error = failure.message();
+                let error = failure.to_string();
                 tracing::error!(error, "the host cannot be asked for");
                 notify(bus, &Words::failed(&error)).await.map(|_| ())
             }

@@ -6,7 +6,7 @@ use fivespot_api::name::{AGENT_POLICY, SYSTEM_NAMESPACE, reclaim_config_map};
 use jiff::Timestamp;
 use tokio::time::Instant;
 
-use crate::command::{Failure, Outcome, refused};
+use crate::command::{Failure, Outcome, failed, refused};
 use crate::config::Config;
 use crate::detect::with_causes;
 use crate::node::{Attempt, DesiredAnnotations, OwnNode, ReclaimRequest, ReportState};
@@ -19,7 +19,7 @@ use crate::signal::{Now, Reading, Settings, Signals};
 /// Parses a configuration.
 pub(crate) fn parse(text: &str) -> Result<Config, Failure> {
     Config::parse(text)
-        .map_err(|error| Failure::new("reading the configuration", &error, "correct it"))
+        .map_err(|error| failed("reading the configuration", &error, "correct it"))
 }
 
 /// Reads the node's own configuration.
@@ -29,7 +29,7 @@ pub(crate) async fn read(node: &OwnNode) -> Result<Config, Failure> {
     let config_map = config_maps(node).get(&name).await.map_err(|error| {
         let remedy =
             "it exists while the ScheduledMachine of this node has killIfCommands";
-        Failure::new(what, &error, remedy)
+        failed(what, &error, remedy)
     })?;
     parse(text_of(&config_map).unwrap_or_default())
 }
@@ -60,7 +60,7 @@ fn matches<'a>(
     config: &'a Config,
 ) -> Result<impl Iterator<Item = ProcessMatch> + 'a, Failure> {
     scan(proc, &config.patterns)
-        .map_err(|error| Failure::new("reading /proc", &error, "check --proc-root"))
+        .map_err(|error| failed("reading /proc", &error, "check --proc-root"))
 }
 
 /// Prints every matching process and every signal, one per line.
@@ -158,7 +158,7 @@ pub(crate) async fn request(
     };
     node.write(&desired).await.map_err(|error| {
         let what = format!("annotating Node {}", node.name);
-        Failure::new(
+        failed(
             what,
             &error,
             "5spot-reclaim-agent doctor shows what is missing",

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use fivespot_api::reclaim::config_hash;
 
 use crate::bounded::{self, is_missing};
-use crate::command::{Failure, Outcome, refused};
+use crate::command::{Failure, Outcome, failed, refused};
 
 /// The name of the agent's unit.
 const UNIT: &str = "5spot-reclaim-agent.service";
@@ -209,7 +209,7 @@ fn mode(root: &Path, what: &str, path: &Path) -> Result<u32, Failure> {
         })
         .map_err(|error| {
             let what = format!("{what}: {}", below.display());
-            Failure::new(what, &error, "give the file that the service uses")
+            failed(what, &error, "give the file that the service uses")
         })?;
     Ok(found.permissions().mode())
 }
@@ -284,7 +284,7 @@ fn state(path: &Path) -> Result<Installed, Failure> {
         Err(error) if is_missing(&error) => Ok(Installed::Absent),
         Err(error) => {
             let what = format!("reading {}", path.display());
-            Err(Failure::new(what, &error, "remove it by hand"))
+            Err(failed(what, &error, "remove it by hand"))
         }
     }
 }
@@ -349,14 +349,14 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     written.map_err(|error| {
         let _ = fs::remove_file(&new);
         let what = format!("writing {}", path.display());
-        Failure::new(what, &error, "run this as root, on a host with systemd")
+        failed(what, &error, "run this as root, on a host with systemd")
     })
 }
 
 fn remove(path: &Path) -> Result<(), Failure> {
     fs::remove_file(path).map_err(|error| {
         let what = format!("removing {}", path.display());
-        Failure::new(what, &error, "run this as root")
+        failed(what, &error, "run this as root")
     })
 }
 

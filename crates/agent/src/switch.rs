@@ -8,7 +8,7 @@ use fivespot_schedule::Duration;
 use jiff::{SignedDuration, Timestamp};
 use tokio::time::Instant;
 
-use crate::command::{Failure, Outcome, refused};
+use crate::command::{Failure, Outcome, failed, refused};
 use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::run_directory::{RunDirectory, State, states};
@@ -31,21 +31,18 @@ pub(crate) fn reclaim(
     now: Timestamp,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
-    let until =
-        match end {
-            End::Never => None,
-            End::After(length) => {
-                let until = whole_seconds(now).checked_add(SignedDuration::from(length));
-                Some(until.map_err(|error| {
-                    Failure::new("--for", &error, "give a shorter time")
-                })?)
-            }
-            End::At(until) if until <= now => {
-                let why = format!("{until} is not in the future");
-                return Err(refused("--until", why, "give a later time"));
-            }
-            End::At(until) => Some(until),
-        };
+    let until = match end {
+        End::Never => None,
+        End::After(length) => {
+            let until = whole_seconds(now).checked_add(SignedDuration::from(length));
+            Some(until.map_err(|error| failed("--for", &error, "give a shorter time"))?)
+        }
+        End::At(until) if until <= now => {
+            let why = format!("{until} is not in the future");
+            return Err(refused("--until", why, "give a later time"));
+        }
+        End::At(until) => Some(until),
+    };
     let switch = directory.switch();
     switch.reclaim(until).map_err(|error| {
         let what = format!("writing to {}", directory.owner().display());
@@ -54,7 +51,7 @@ pub(crate) fn reclaim(
         } else {
             "the agent creates it: start the agent with --run-directory"
         };
-        Failure::new(what, &error, remedy)
+        failed(what, &error, remedy)
     })?;
     match until {
         Some(until) => writeln!(
@@ -73,7 +70,7 @@ pub(crate) fn take_back(
 ) -> Result<Outcome, Failure> {
     let number = directory.switch().take_back().map_err(|error| {
         let what = format!("removing from {}", directory.owner().display());
-        Failure::new(what, &error, "try again as the user who asked for the host")
+        failed(what, &error, "try again as the user who asked for the host")
     })?;
     if number == 0 {
         writeln!(
@@ -171,7 +168,7 @@ fn text(reading: &Reading) -> String {
 fn read(directory: &RunDirectory, proc: &Proc) -> Result<Option<State>, Failure> {
     directory.read(proc).map_err(|error| {
         let what = format!("reading {}", directory.path().display());
-        Failure::new(what, &error, "use the version of the agent that runs")
+        failed(what, &error, "use the version of the agent that runs")
     })
 }
 

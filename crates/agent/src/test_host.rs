@@ -53,8 +53,8 @@ impl TestHost {
         let mut out = Vec::new();
         let end = match command(&mut out) {
             Ok(Outcome::Yes) => "exit code 0\n".to_owned(),
-            Ok(Outcome::No) => "exit code 1\n".to_owned(),
-            Err(failure) => format!("error: {}\nexit code 2\n", failure.message()),
+            Ok(_) => "exit code 1\n".to_owned(),
+            Err(failure) => format!("error: {failure}\nexit code 2\n"),
         };
         let text = String::from_utf8(out).unwrap() + &end;
         text.replace(&self.display().to_string(), "DIR")

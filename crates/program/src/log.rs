@@ -18,14 +18,15 @@ pub struct Settings {
         env = "RUST_LOG_FORMAT",
         value_name = "FORMAT",
         default_value = "json",
-        value_parser = format
+        value_parser = format,
+        global = true
     )]
     log_format: Format,
     /// How much is logged; RUST_LOG, if set, is used instead
-    #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t)]
+    #[arg(long, env = "LOG_LEVEL", value_enum, default_value_t, global = true)]
     log_level: Level,
     /// Log more: the same as --log-level debug
-    #[arg(short, long)]
+    #[arg(short, long, global = true)]
     verbose: bool,
 }
 

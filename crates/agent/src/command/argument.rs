@@ -1,14 +1,15 @@
 //! The arguments of `5spot-reclaim-agent`, and what they stand for.
 
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
 
-use clap::builder::PossibleValue;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use fivespot_program::log;
 use fivespot_schedule::Duration;
 use jiff::Timestamp;
 
 use super::connection::{MachineName, machine};
-use super::{Failure, refused};
+use super::{Failure, failed, refused};
 use crate::detect::DetectionMode;
 use crate::hold::{HoldSettings, PodGroups};
 use crate::proc::{Proc, Scope};
@@ -259,16 +260,20 @@ pub(crate) struct Args {
     /// account]
     #[arg(long, value_name = "PATH", global = true)]
     pub(super) kubeconfig: Option<PathBuf>,
-    /// Format of the log on standard error
-    #[arg(
-        long,
-        value_enum,
-        env = "RUST_LOG_FORMAT",
-        default_value_t,
-        global = true
-    )]
-    pub(super) log_format: LogFormat,
+    #[command(flatten)]
+    pub(super) log: log::Settings,
+    /// What a service is started with: all that is given to every command, except for what its unit sets.
+    #[arg(skip)]
+    of_service: Vec<String>,
 }
+
+/// What the unit of a service sets itself.
+const OF_UNIT: [&str; 4] = [
+    "kubeconfig",
+    "machine_kubeconfig",
+    "run_directory",
+    "state_directory",
+];
 
 #[derive(Clone, Debug, Subcommand)]
 pub(super) enum Command {
@@ -363,22 +368,27 @@ fn instant(text: &str) -> Result<Timestamp, String> {
     instant.map_err(|_| "expected a time such as 2026-03-08T07:00:00Z".to_owned())
 }
 
-/// The log format.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum LogFormat {
-    /// One JSON object per line
-    #[default]
-    Json,
-    /// Plain text
-    Text,
-}
-
 impl Args {
+    /// Reads the words of a command line, the first of which is the program, and the environment.
+    ///
+    /// # Errors
+    /// They are not valid, or ask for help.
+    pub(super) fn read(
+        words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+    ) -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        Ok(Self {
+            of_service: of_service(&command, &matches),
+            ..Self::from_arg_matches(&matches)?
+        })
+    }
+
     /// The processes of this host.
     pub(super) fn proc(&self) -> Result<Proc, Failure> {
         let proc = Proc::open(&self.proc_root).map_err(|error| {
             let what = format!("reading {}", self.proc_root.display());
-            Failure::new(what, &error, "give the host's /proc with --proc-root")
+            failed(what, &error, "give the host's /proc with --proc-root")
         })?;
         Ok(proc.within(if self.outside_containers {
             Scope::OutsideContainers
@@ -396,7 +406,7 @@ impl Args {
         let program = match program {
             Some(program) => program,
             None => std::env::current_exe().map_err(|error| {
-                Failure::new("finding this program", &error, "give it with --program")
+                failed("finding this program", &error, "give it with --program")
             })?,
         };
         let kubeconfig = self.kubeconfig.clone().ok_or_else(|| {
@@ -431,69 +441,17 @@ impl Args {
                 "give the ScheduledMachine of this host",
             ));
         }
+        self.named()?;
         Ok(Service {
             program,
             kubeconfig,
             machine_kubeconfig: self.machine_kubeconfig.clone(),
-            arguments: self.arguments_of_service(self.named()?),
+            arguments: self.of_service.clone(),
             signal_files: self.signal_file.clone(),
             holds_pods: self.freeze_pods,
             looks_into_processes: self.graphics_above.is_some(),
             notifies,
         })
-    }
-
-    /// The arguments that differ from their defaults, except for those that the unit sets.
-    fn arguments_of_service(&self, node_name: &str) -> Vec<String> {
-        let mut words = vec![format!("--node-name={node_name}")];
-        if self.proc_root != Path::new("/proc") {
-            words.push(format!("--proc-root={}", self.proc_root.display()));
-        }
-        if self.machine_id_path != Path::new("/etc/machine-id") {
-            let path = self.machine_id_path.display();
-            words.push(format!("--machine-id-path={path}"));
-        }
-        let flags = [
-            (self.skip_host_id_check, "--skip-host-id-check"),
-            (self.skip_policy_check, "--skip-policy-check"),
-            (self.outside_containers, "--outside-containers"),
-        ];
-        let given = flags.iter().filter(|(is_given, _)| *is_given);
-        words.extend(given.map(|(_, flag)| (*flag).to_owned()));
-        words.extend(self.machine.iter().map(|name| format!("--machine={name}")));
-        for path in &self.signal_file {
-            words.push(format!("--signal-file={}", path.display()));
-        }
-        let choice = |flag: &str, value: Option<PossibleValue>| {
-            value.map(|value| format!("--{flag}={}", value.get_name()))
-        };
-        if self.login_sessions != Counted::Off {
-            let value = self.login_sessions.to_possible_value();
-            words.extend(choice("login-sessions", value));
-        }
-        let away = self.session_away.and_then(|away| away.to_possible_value());
-        words.extend(choice("session-away", away));
-        if let Some(above) = self.load_above {
-            words.push(format!("--load-above={above}"));
-            words.push(format!("--load-for={}", self.load_for));
-        }
-        let graphics = self.graphics_above;
-        words.extend(graphics.map(|above| format!("--graphics-above={above}")));
-        if !self.freeze_pods {
-            words.push("--freeze-pods=false".to_owned());
-        } else if self.freeze_for != FREEZE_FOR {
-            words.push(format!("--freeze-for={}", self.freeze_for));
-        }
-        if self.cgroup_root != Path::new(CGROUP_ROOT) {
-            words.push(format!("--cgroup-root={}", self.cgroup_root.display()));
-        }
-        if self.detection != DetectionMode::Auto {
-            words.extend(choice("detection", self.detection.to_possible_value()));
-        }
-        if !matches!(self.log_format, LogFormat::Json) {
-            words.extend(choice("log-format", self.log_format.to_possible_value()));
-        }
-        words
     }
 
     /// What to do with pods while no API server answers.
@@ -529,4 +487,29 @@ impl Args {
             )
         })
     }
+}
+
+/// The arguments for every command that differ from their defaults, except for those of [`OF_UNIT`].
+fn of_service(command: &clap::Command, matches: &ArgMatches) -> Vec<String> {
+    let mut words = Vec::new();
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        let values = matches.get_raw(id).unwrap_or_default().map(OsStr::to_owned);
+        let values: Vec<OsString> = values.collect();
+        if !argument.is_global_set()
+            || OF_UNIT.contains(&id)
+            || argument.get_default_values().iter().eq(&values)
+        {
+            continue;
+        }
+        let flag = argument.get_long().unwrap_or_default();
+        words.extend(values.iter().map(|value| {
+            if argument.get_action().takes_values() {
+                format!("--{flag}={}", value.display())
+            } else {
+                format!("--{flag}")
+            }
+        }));
+    }
+    words
 }

@@ -1,16 +1,14 @@
 //! The clusters of the arguments, and what the agent has there.
 
-use std::error::Error;
-use std::fmt;
 use std::path::Path;
 
+use fivespot_program::cluster::{Source, no_client};
 use http::HeaderValue;
 use http::header::USER_AGENT;
-use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Client, Config};
+use kube::Client;
 
+use super::Failure;
 use super::argument::Args;
-use super::{Failure, refused};
 use crate::node::{Identity, OwnNode};
 use crate::reporting::OwnMachine;
 
@@ -34,12 +32,6 @@ pub(super) fn machine(text: &str) -> Result<MachineName, String> {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     })
-}
-
-impl fmt::Display for MachineName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.namespace, self.name)
-    }
 }
 
 impl Args {
@@ -74,51 +66,17 @@ impl Args {
     }
 }
 
-/// Why there is no cluster.
-fn failed(error: &(dyn Error + 'static)) -> Failure {
-    let what = "finding the cluster";
-    if let Some(why) = malformed(error) {
-        let remedy = "correct the file; it has secrets, so that no line of it is shown";
-        return refused(what, why, remedy);
-    }
-    let remedy = "give the pod a service account, or set --kubeconfig";
-    Failure::new(what, error, remedy)
-}
-
-/// That a kubeconfig cannot be parsed, if that is among the causes. Its own error shows the lines beside
-/// the mistake, where tokens and keys are.
-fn malformed(error: &(dyn Error + 'static)) -> Option<String> {
-    let mut cause = Some(error);
-    while let Some(error) = cause {
-        if let Some(KubeconfigError::Parse(error)) = error.downcast_ref() {
-            let place = error.location().map(|place| {
-                format!(" at line {}, column {}", place.line(), place.column())
-            });
-            let place = place.unwrap_or_default();
-            return Some(format!("the kubeconfig is malformed{place}"));
-        }
-        cause = error.source();
-    }
-    None
-}
-
 /// A client of the cluster that a kubeconfig names, or else of the usual one.
 async fn client(kubeconfig: Option<&Path>) -> Result<Client, Failure> {
-    let mut config = match kubeconfig {
-        None => Config::infer().await.map_err(|error| failed(&error))?,
-        Some(path) => {
-            let kubeconfig =
-                Kubeconfig::read_from(path).map_err(|error| failed(&error))?;
-            let options = KubeConfigOptions::default();
-            Config::from_custom_kubeconfig(kubeconfig, &options)
-                .await
-                .map_err(|error| failed(&error))?
-        }
+    let source = Source {
+        kubeconfig: kubeconfig.map(Path::to_owned),
+        context: None,
     };
+    let mut config = source.config_or_in_cluster().await?;
     // The callers decide what is retried, and when.
     config.default_retry = false;
     config
         .headers
         .push((USER_AGENT, HeaderValue::from_static(USER)));
-    Client::try_from(config).map_err(|error| failed(&error))
+    Client::try_from(config).map_err(no_client)
 }

@@ -1,6 +1,6 @@
 use std::fs;
 
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 
 use super::argument::Args;
 use super::{Outcome, perform};
@@ -51,7 +51,7 @@ impl FakeHost {
             .into_iter()
             .chain(root.into_iter().flatten())
             .chain(given);
-        let args = Args::try_parse_from(words).unwrap();
+        let args = Args::read(words).unwrap();
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -60,10 +60,10 @@ impl FakeHost {
         let outcome = runtime.block_on(perform(&args, &mut out));
         let text = match outcome {
             Ok(Outcome::Yes) => String::from_utf8(out).unwrap(),
-            Ok(Outcome::No) => {
+            Ok(_) => {
                 format!("{}exit code 1\n", String::from_utf8(out).unwrap())
             }
-            Err(failure) => format!("error: {}\n", failure.message()),
+            Err(failure) => format!("error: {failure}\n"),
         };
         text.replace(&self.0.display().to_string(), "DIR")
     }
@@ -151,7 +151,7 @@ fn a_flag_says_what_it_accepts() {
     ];
     for (words, why) in rows {
         let words = ["5spot-reclaim-agent"].into_iter().chain(words);
-        let refused = Args::try_parse_from(words).unwrap_err().to_string();
+        let refused = Args::read(words).unwrap_err().to_string();
         assert!(refused.contains(why), "{refused}");
     }
 }
@@ -195,9 +195,10 @@ fn the_unit_of_a_service_has_the_arguments_that_differ_from_their_defaults() {
         "--cgroup-root=/host/cgroup",
         "--detection=scan",
         "--log-format=text",
+        "-v",
     ];
     let unit = command(&all);
-    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check --skip-policy-check --outside-containers --machine=team-a/desk --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --session-away=locked --load-above=2.5 --load-for=10m --graphics-above=0.3 --freeze-pods=false --cgroup-root=/host/cgroup --detection=scan --log-format=text"#);
+    insta::assert_snapshot!(unit, @r#"ExecStart=/usr/local/bin/5spot-reclaim-agent --kubeconfig %d/kubeconfig --run-directory /run/5spot --machine-kubeconfig %d/machine-kubeconfig --node-name=worker-1 --machine-id-path=/var/lib/machine-id --skip-host-id-check=true --skip-policy-check=true --outside-containers=true --signal-file=/run/a "--signal-file=/run/b c" --login-sessions=all --session-away=locked --load-above=2.5 --load-for=10m --graphics-above=0.3 --freeze-pods=false --cgroup-root=/host/cgroup --machine=team-a/desk --detection=scan --log-format=text --verbose"#);
     assert!(command(&["--freeze-for=5m"]).ends_with(" --freeze-for=5m"));
     let printed = fake.run(&[&given[..], &all].concat());
     let credentials = printed.lines().filter(|line| line.starts_with("LoadCred"));
@@ -238,7 +239,7 @@ fn the_daemon_set_starts_the_agent_with_valid_arguments() {
     let pod = &settings.daemon_set()["spec"]["template"]["spec"];
     let words = pod["containers"][0]["args"].as_array().unwrap();
     let words = words.iter().map(|word| word.as_str().unwrap());
-    let args = Args::try_parse_from(["5spot-reclaim-agent"].into_iter().chain(words));
+    let args = Args::read(["5spot-reclaim-agent"].into_iter().chain(words));
     let signals = args.unwrap().signals();
     assert_eq!(signals.sessions, crate::signal::Counted::Local);
     assert_eq!(signals.away, Some(crate::signal::Away::Locked));
@@ -276,7 +277,7 @@ fn a_failure_is_reported_with_its_reason_and_remedy() {
     );
     insta::assert_snapshot!(
         fake.run(&["--node-name", "worker-1", "--kubeconfig", "/nowhere/kubeconfig"]),
-        @r#"error: finding the cluster: failed to read kubeconfig from '"/nowhere/kubeconfig"': No such file or directory (os error 2); give the pod a service account, or set --kubeconfig"#
+        @r#"error: reading the kubeconfig /nowhere/kubeconfig: No such file or directory (os error 2); set $KUBECONFIG or --kubeconfig; without a cluster, run `5spot dev`, which writes one"#
     );
 }
 
@@ -300,8 +301,7 @@ fn a_malformed_kubeconfig_is_an_error_that_shows_nothing_of_it() {
         let given = ["--node-name", "worker-1", "--kubeconfig", &path];
         let printed = fake.run(&given);
         assert!(!printed.contains("s3cret"), "{text}: {printed}");
-        let wanted =
-            format!("error: finding the cluster: the kubeconfig is malformed{place}");
+        let wanted = format!("error: loading the kubeconfig: it is malformed{place}");
         assert!(printed.starts_with(&wanted), "{text}: {printed}");
     }
 }
@@ -310,7 +310,7 @@ fn a_malformed_kubeconfig_is_an_error_that_shows_nothing_of_it() {
 fn the_machine_id_check_is_controlled_by_a_flag_with_or_without_value() {
     let check = |words: &[&str]| {
         let words = ["5spot-reclaim-agent"].iter().chain(words);
-        Args::try_parse_from(words).unwrap().skip_host_id_check
+        Args::read(words).unwrap().skip_host_id_check
     };
     assert!(!check(&[]));
     assert!(check(&["--skip-host-id-check"]));
