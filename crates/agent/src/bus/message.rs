@@ -10,12 +10,8 @@ pub const MAX_BYTES: usize = 128 * 1024;
 const FIXED: usize = 16;
 /// The signature of the fields of the header.
 const FIELDS: &str = "a(yv)";
-/// The byte order of this host, which is that of a bus on it.
-const ORDER: u8 = if cfg!(target_endian = "little") {
-    b'l'
-} else {
-    b'B'
-};
+/// The byte order of the hosts that are supported, which is that of a bus on them.
+const ORDER: u8 = b'l';
 
 /// What a message is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -129,7 +125,7 @@ impl Message {
         }
         let word = |at: usize| {
             let word = fixed.get(at..at + 4)?.try_into().ok()?;
-            usize::try_from(u32::from_ne_bytes(word)).ok()
+            usize::try_from(u32::from_le_bytes(word)).ok()
         };
         let length = word(4).zip(word(12)).and_then(|(body, fields)| {
             let head = FIXED.checked_add(fields)?.checked_next_multiple_of(8)?;

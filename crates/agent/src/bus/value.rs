@@ -1,5 +1,5 @@
 //! The values of messages on a bus, as the D-Bus Specification marshals them ("Type System" and "Wire
-//! Format"), in the byte order of this host.
+//! Format"), in the byte order of the hosts that are supported.
 
 /// How deep values are nested at most. Those of the services that are asked are nested three deep.
 const MAX_DEPTH: usize = 16;
@@ -7,7 +7,7 @@ const MAX_DEPTH: usize = 16;
 /// A value. What it is on the wire, its signature says.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Any number. A negative one is extended with its sign, and a real one the bits of it.
+    /// The bits of a number, of whichever type.
     Number(u64),
     /// A boolean.
     Flag(bool),
@@ -74,13 +74,23 @@ fn split(signature: &[u8]) -> Option<(&[u8], &[u8])> {
     None
 }
 
-/// To how many bytes a type is aligned.
+/// How many bytes a number of this type has. `None` for what is no number.
+fn width(kind: u8) -> Option<usize> {
+    match kind {
+        b'y' => Some(1),
+        b'n' | b'q' => Some(2),
+        b'i' | b'u' | b'h' => Some(4),
+        b'x' | b't' | b'd' => Some(8),
+        _ => None,
+    }
+}
+
+/// To how many bytes a type is aligned: a number to its width.
 fn alignment(kind: &[u8]) -> usize {
     match kind.first() {
-        Some(b'n' | b'q') => 2,
-        Some(b'b' | b'i' | b'u' | b'h' | b's' | b'o' | b'a') => 4,
-        Some(b'x' | b't' | b'd' | b'(' | b'{') => 8,
-        _ => 1,
+        Some(b'b' | b's' | b'o' | b'a') => 4,
+        Some(b'(' | b'{') => 8,
+        kind => kind.and_then(|kind| width(*kind)).unwrap_or(1),
     }
 }
 
@@ -125,11 +135,20 @@ impl<'a> Reader<'a> {
         self.take(padded - self.at).map(|_| ())
     }
 
-    fn word(&mut self) -> Option<u32> {
-        Some(u32::from_ne_bytes(self.take(4)?.try_into().ok()?))
+    fn number(&mut self, width: usize) -> Option<u64> {
+        let mut bytes = [0; 8];
+        bytes.get_mut(..width)?.copy_from_slice(self.take(width)?);
+        Some(u64::from_le_bytes(bytes))
     }
 
-    fn text(&mut self, length: usize) -> Option<Value> {
+    /// A length that is written in so many bytes.
+    fn length(&mut self, width: usize) -> Option<usize> {
+        usize::try_from(self.number(width)?).ok()
+    }
+
+    /// A text whose length is written in so many bytes.
+    fn text(&mut self, width: usize) -> Option<Value> {
+        let length = self.length(width)?;
         let text = String::from_utf8(self.take(length)?.to_vec()).ok()?;
         let end = self.take(1)?;
         (end == [0]).then_some(Value::Text(text))
@@ -143,30 +162,13 @@ impl<'a> Reader<'a> {
         }
         self.align(alignment(kind))?;
         let (first, rest) = kind.split_first()?;
+        if let Some(width) = width(*first) {
+            return self.number(width).map(Value::Number);
+        }
         Some(match first {
-            b'y' => Value::Number(self.take(1)?.first().copied()?.into()),
-            b'b' => Value::Flag(self.word()? != 0),
-            b'n' => {
-                let number = i16::from_ne_bytes(self.take(2)?.try_into().ok()?);
-                Value::Number(i64::from(number).cast_unsigned())
-            }
-            b'q' => {
-                let number = u16::from_ne_bytes(self.take(2)?.try_into().ok()?);
-                Value::Number(number.into())
-            }
-            b'i' => Value::Number(i64::from(self.word()?.cast_signed()).cast_unsigned()),
-            b'u' | b'h' => Value::Number(self.word()?.into()),
-            b'x' | b't' | b'd' => {
-                Value::Number(u64::from_ne_bytes(self.take(8)?.try_into().ok()?))
-            }
-            b's' | b'o' => {
-                let length = usize::try_from(self.word()?).ok()?;
-                self.text(length)?
-            }
-            b'g' => {
-                let length = self.take(1)?.first().copied()?;
-                self.text(length.into())?
-            }
+            b'b' => Value::Flag(self.number(4)? != 0),
+            b's' | b'o' => self.text(4)?,
+            b'g' => self.text(1)?,
             b'v' => {
                 let signature = self.value(b"g", depth)?;
                 let signature = signature.as_text()?.to_owned();
@@ -185,7 +187,7 @@ impl<'a> Reader<'a> {
 
     /// The elements of an array.
     fn array(&mut self, kind: &[u8], depth: usize) -> Option<Vec<Value>> {
-        let length = usize::try_from(self.word()?).ok()?;
+        let length = self.length(4)?;
         self.align(alignment(kind))?;
         let end = self.at.checked_add(length)?;
         let mut elements = Vec::new();
@@ -229,26 +231,23 @@ impl Writer {
         self.0.resize(self.0.len().next_multiple_of(to), 0);
     }
 
+    /// A number of so many bytes; `None` if it has more.
+    fn number(&mut self, width: usize, number: u64) -> Option<()> {
+        let bytes = number.to_le_bytes();
+        let (written, rest) = bytes.split_at_checked(width)?;
+        self.0.extend(written);
+        rest.iter().all(|byte| *byte == 0).then_some(())
+    }
+
     fn value(&mut self, kind: &[u8], value: &Value) -> Option<()> {
         self.align(alignment(kind));
         let (first, rest) = kind.split_first()?;
         match (first, value) {
-            (b'b', Value::Flag(flag)) => self.0.extend(u32::from(*flag).to_ne_bytes()),
-            (b'y', Value::Number(number)) => self.0.push(u8::try_from(*number).ok()?),
-            (b'u', Value::Number(number)) => {
-                self.0.extend(u32::try_from(*number).ok()?.to_ne_bytes());
-            }
-            (b'i', Value::Number(number)) => {
-                let number = i32::try_from(number.cast_signed()).ok()?;
-                self.0.extend(number.to_ne_bytes());
-            }
-            (b't', Value::Number(number)) => self.0.extend(number.to_ne_bytes()),
-            (b's' | b'o', Value::Text(text)) => {
-                self.0.extend(u32::try_from(text.len()).ok()?.to_ne_bytes());
-                self.0.extend(text.bytes().chain([0]));
-            }
-            (b'g', Value::Text(text)) => {
-                self.0.push(u8::try_from(text.len()).ok()?);
+            (b'b', Value::Flag(flag)) => self.number(4, u64::from(*flag))?,
+            (kind, Value::Number(number)) => self.number(width(*kind)?, *number)?,
+            (b's' | b'o' | b'g', Value::Text(text)) => {
+                let width = if *first == b'g' { 1 } else { 4 };
+                self.number(width, u64::try_from(text.len()).ok()?)?;
                 self.0.extend(text.bytes().chain([0]));
             }
             (b'v', Value::Variant(signature, value)) => {
@@ -265,7 +264,7 @@ impl Writer {
                 }
                 let length = u32::try_from(self.0.len() - start).ok()?;
                 let place = self.0.get_mut(length_at..length_at + 4)?;
-                place.copy_from_slice(&length.to_ne_bytes());
+                place.copy_from_slice(&length.to_le_bytes());
             }
             (b'(' | b'{', Value::List(elements)) => {
                 let (_, mut kinds) = rest.split_last()?;
