@@ -1,8 +1,8 @@
 //! Detecting processes: by kernel events, or by scanning `/proc`.
 
-use std::future::pending;
 use std::io;
 
+use futures::future::OptionFuture;
 use tokio::time::{Instant, sleep_until};
 
 use crate::config::Config;
@@ -143,15 +143,14 @@ impl Detection {
     }
 }
 
-/// Waits for a process that matches the configuration, as [`Detection::next`]; forever without one.
-pub(crate) async fn process(
+/// Waits for a process that matches the configuration, as [`Detection::next`], if there are both.
+pub(crate) fn process(
     detection: &mut Option<Detection>,
     config: Option<&Config>,
-) -> io::Result<ProcessMatch> {
-    match (detection, config) {
-        (Some(detection), Some(config)) => detection.next(config).await,
-        _ => pending().await,
-    }
+) -> OptionFuture<impl Future<Output = io::Result<ProcessMatch>>> {
+    let both = detection.as_mut().zip(config);
+    both.map(|(detection, config)| detection.next(config))
+        .into()
 }
 
 /// An error with its causes, as one line; a cause that is already in the text is not repeated.

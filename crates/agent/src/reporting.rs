@@ -187,7 +187,7 @@ impl Reporter {
                         return;
                     }
                 }
-                found = process(&mut detection, config) => {
+                Some(found) = process(&mut detection, config) => {
                     if let Err(error) = found {
                         let error = with_causes(&error);
                         tracing::error!(error, "processes cannot be watched");

@@ -4,16 +4,17 @@
 mod state;
 
 use std::convert::Infallible;
-use std::future::{Future, pending};
+use std::future::Future;
 use std::io;
 
 use fivespot_api::name::{RECLAIM_CONFIG_KEY, SYSTEM_NAMESPACE, reclaim_config_map};
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, OptionFuture};
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{Api, PartialObjectMeta};
 use state::{Answer, State};
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::watch::error::RecvError;
+use tokio::time::sleep_until;
 
 use crate::config::Config;
 use crate::connector::SubscribeError;
@@ -94,15 +95,15 @@ impl Inputs {
         Ok(tokio::select! {
             biased;
             Ok(()) = self.configs.observed.changed() => Input::Config,
-            answer = answer(&mut self.request) => Input::Answer(answer),
+            Some(answer) = OptionFuture::from(self.request.as_mut()) => Input::Answer(answer),
             // After the answer to a write, which must not replace what is observed later.
             Ok(()) = self.nodes.observed.changed(), if is_idle => Input::Node,
-            process = process(&mut self.detection, state.config.as_ref()) => {
+            Some(process) = process(&mut self.detection, state.config.as_ref()) => {
                 Input::Process(process?)
             }
             () = self.signals.due() => Input::Signals,
-            () = opening(&mut self.reporting) => Input::Opening,
-            () = at(state.next(is_idle)) => Input::Due,
+            Some(Ok(())) = opening(&mut self.reporting) => Input::Opening,
+            Some(()) = OptionFuture::from(state.next(is_idle).map(sleep_until)) => Input::Due,
         })
     }
 
@@ -223,31 +224,11 @@ fn holder(
     settings.map(|settings| Holder::start(settings, now()))
 }
 
-/// Waits for the answer to a request; forever if none was sent.
-async fn answer(request: &mut Option<BoxFuture<'static, Answer>>) -> Answer {
-    match request {
-        Some(request) => request.await,
-        None => pending().await,
-    }
-}
-
-/// Waits until this host is lent at another time; forever if that is not known.
-async fn opening(reporting: &mut Option<Reporting>) {
-    let changed = match reporting {
-        Some(reporting) => reporting.opening.changed().await,
-        None => pending().await,
-    };
-    if changed.is_err() {
-        pending::<()>().await;
-    }
-}
-
-/// Waits until an instant; forever if there is none.
-async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => sleep_until(instant).await,
-        None => pending().await,
-    }
+/// Waits until this host is lent at another time, if that can become known.
+fn opening(
+    reporting: &mut Option<Reporting>,
+) -> OptionFuture<impl Future<Output = Result<(), RecvError>>> {
+    reporting.as_mut().map(|it| it.opening.changed()).into()
 }
 
 /// The signals of the host, and what its users ask for.
