@@ -58,8 +58,9 @@ struct File {
     match_argv_substrings: Vec<String>,
     #[serde(default = "usual_interval")]
     poll_interval_ms: u64,
-    login_sessions: Option<String>,
-    session_away: Option<String>,
+    #[serde(default)]
+    login_sessions: Counted,
+    session_away: Option<Away>,
     load_above: Option<f64>,
     load_for: Option<String>,
 }
@@ -145,44 +146,30 @@ fn read(text: &str) -> Result<File, String> {
 }
 
 fn signals(file: &File) -> Result<Settings, String> {
-    let named = |key: &str, error| format!("{key}: {error}");
-    let sessions = match &file.login_sessions {
-        None => Counted::Off,
-        Some(text) => {
-            Counted::parse(text).map_err(|error| named("login_sessions", error))?
-        }
-    };
-    let away = match &file.session_away {
-        None => None,
-        Some(_) if sessions == Counted::Off => {
-            return Err("session_away: has no effect without login_sessions".to_owned());
-        }
-        Some(text) => {
-            Some(Away::parse(text).map_err(|error| named("session_away", error))?)
-        }
-    };
-    let time = match &file.load_for {
-        None => LoadLimit::TIME,
-        Some(_) if file.load_above.is_none() => {
-            return Err("load_for: has no effect without load_above".to_owned());
-        }
-        Some(text) => {
-            LoadLimit::parse_time(text).map_err(|error| named("load_for", error))?
-        }
-    };
-    let load = match file.load_above {
-        None => None,
-        Some(number) => {
-            let above = LoadLimit::parse_above(&number.to_string())
-                .map_err(|error| named("load_above", error))?;
-            Some(LoadLimit { above, time })
-        }
-    };
+    if file.session_away.is_some() && file.login_sessions == Counted::Off {
+        return Err("session_away: has no effect without login_sessions".to_owned());
+    }
+    if file.load_for.is_some() && file.load_above.is_none() {
+        return Err("load_for: has no effect without load_above".to_owned());
+    }
+    let time = file.load_for.as_deref().map(LoadLimit::parse_time);
+    let time = time
+        .transpose()
+        .map_err(|error| format!("load_for: {error}"))?;
+    let above = file
+        .load_above
+        .map(|it| LoadLimit::parse_above(&it.to_string()));
+    let above = above
+        .transpose()
+        .map_err(|error| format!("load_above: {error}"))?;
     Ok(Settings {
         files: Vec::new(),
-        sessions,
-        away,
-        load,
+        sessions: file.login_sessions,
+        away: file.session_away,
+        load: above.map(|above| LoadLimit {
+            above,
+            time: time.unwrap_or(LoadLimit::TIME),
+        }),
         graphics: None,
     })
 }
@@ -274,11 +261,11 @@ mod tests {
             ),
             (
                 "login_sessions = \"remote\"",
-                "login_sessions: must be off, local or all, not remote",
+                "line 1: unknown variant `remote`, expected one of `off`, `local`, `all`",
             ),
             (
                 "login_sessions = \"local\"\nsession_away = \"asleep\"",
-                "session_away: must be locked or idle, not asleep",
+                "line 2: unknown variant `asleep`, expected `locked` or `idle`",
             ),
             (
                 "login_sessions = \"off\"\nsession_away = \"idle\"",

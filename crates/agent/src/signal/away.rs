@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ValueEnum;
+use serde::Deserialize;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::{InvalidSetting, PAUSE, PAUSE_IN_READINGS, SELDOM};
+use super::{PAUSE, PAUSE_IN_READINGS, SELDOM};
 use crate::bus::{Bus, CallError, Service, Value, WAIT};
 use crate::detect::with_causes;
 
@@ -38,7 +39,8 @@ const RULES: [&str; 2] = [
 ];
 
 /// At which sessions nobody sits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Away {
     /// Those whose screen is locked
     Locked,
@@ -47,16 +49,6 @@ pub enum Away {
 }
 
 impl Away {
-    /// Parses `locked` or `idle`.
-    ///
-    /// # Errors
-    /// It is none of them.
-    pub fn parse(text: &str) -> Result<Self, InvalidSetting> {
-        Self::from_str(text, false).map_err(|_| {
-            InvalidSetting::new(format!("must be locked or idle, not {text}"))
-        })
-    }
-
     /// The sessions that it leaves out, for people.
     pub(super) fn words(self) -> &'static str {
         match self {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::ValueEnum;
 use fivespot_schedule::Duration;
+use serde::Deserialize;
 
 use super::away::SYSTEM_BUS;
 use super::{Away, Graphics, Load, Sessions, SignalFile, Source};
@@ -40,7 +41,8 @@ pub struct LoadLimit {
 }
 
 /// Which login sessions count.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
 pub enum Counted {
     /// None
     #[default]
@@ -56,12 +58,6 @@ pub enum Counted {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSetting(String);
-
-impl InvalidSetting {
-    pub(super) fn new(why: String) -> Self {
-        Self(why)
-    }
-}
 
 /// Parses a number, `what` it is for people, within a range.
 pub(super) fn number(
@@ -109,17 +105,6 @@ impl LoadLimit {
     /// It is not a duration from 10 s to 24 h.
     pub fn parse_time(text: &str) -> Result<Duration, InvalidSetting> {
         duration(text, TIME)
-    }
-}
-
-impl Counted {
-    /// Parses `off`, `local` or `all`.
-    ///
-    /// # Errors
-    /// It is none of them.
-    pub fn parse(text: &str) -> Result<Self, InvalidSetting> {
-        Self::from_str(text, false)
-            .map_err(|_| InvalidSetting(format!("must be off, local or all, not {text}")))
     }
 }
 
