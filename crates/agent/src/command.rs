@@ -21,7 +21,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::bus::socket;
 use crate::detect::with_causes;
 use crate::notify::Desktop;
-use crate::once::Host;
 use crate::policy_check::PolicyRequirement;
 use crate::proc::Proc;
 use crate::run::{Agent, run};
@@ -152,24 +151,18 @@ async fn watch(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
             failed(what, &error, "give a reclaim.toml with --config")
         })?;
         let config = once::parse(&text)?;
-        let host = Host::new(&proc, args.signals(), &config);
-        return once::print(host, &config, now(), out).await;
+        return once::print((&proc, args.signals()), &config, now(), out).await;
     }
     let node = args.own_node(args.named()?).await?;
     if args.dry_run {
         let config = once::read(&node).await?;
-        let host = Host::new(&proc, args.signals(), &config);
-        return once::print(host, &config, now(), out).await;
+        return once::print((&proc, args.signals()), &config, now(), out).await;
     }
     let requirement = if args.skip_policy_check {
         PolicyRequirement::NotRequired
     } else {
         PolicyRequirement::Required
     };
-    if args.oneshot {
-        once::check_policy(&node, requirement).await?;
-        return once::request(&node, &proc, args.signals(), now(), out).await;
-    }
     let agent = Agent {
         signals: args.signals().sources(proc.root()),
         run_directory: args.run_directory.clone().map(RunDirectory::new),

@@ -247,9 +247,6 @@ pub(crate) struct Args {
         global = true
     )]
     pub(super) detection: DetectionMode,
-    /// Scan once, request a reclaim if a listed program runs or another signal stands, and exit
-    #[arg(long)]
-    pub(super) oneshot: bool,
     /// Scan once, print the matching processes and other signals, write nothing, and exit
     #[arg(long)]
     pub(super) dry_run: bool,

@@ -126,7 +126,7 @@ fn a_flag_says_what_it_accepts() {
             "must be a number of processors from 0.1 to 4096, not none",
         ),
         (
-            ["--graphics-above=0", "--oneshot"],
+            ["--graphics-above=0", "--dry-run"],
             "must be a share of an engine from 0.01 to 16, not 0",
         ),
         (
