@@ -120,23 +120,26 @@ impl Bus {
     async fn greet(&mut self) -> io::Result<()> {
         self.stream.write_all(GREETING).await?;
         loop {
-            let text = String::from_utf8_lossy(&self.received);
-            let lines: Vec<&str> = text.split_inclusive("\r\n").collect();
-            let is_accepted = |line: &&str| line.starts_with("OK ");
-            let refusal = |line: &&str| {
-                !line.starts_with("DATA") && !is_accepted(line) && line.ends_with('\n')
-            };
-            if lines.iter().any(refusal) || text.len() > MAX_GREETING {
+            let line = self.line().await?;
+            if line.starts_with("OK ") {
+                return Ok(());
+            }
+            if !line.starts_with("DATA") {
                 return Err(io::Error::other("the bus refuses this user"));
             }
-            let accepted = lines
-                .iter()
-                .position(|line| is_accepted(line) && line.ends_with('\n'));
-            if let Some(at) = accepted {
-                let length: usize =
-                    lines.iter().take(at + 1).map(|line| line.len()).sum();
-                self.received.drain(..length);
-                return Ok(());
+        }
+    }
+
+    /// Waits for the next line of what is said before messages.
+    async fn line(&mut self) -> io::Result<String> {
+        loop {
+            let end = self.received.windows(2).position(|two| two == b"\r\n");
+            if let Some(end) = end {
+                let line: Vec<u8> = self.received.drain(..end + 2).collect();
+                return Ok(String::from_utf8_lossy(&line).into_owned());
+            }
+            if self.received.len() > MAX_GREETING {
+                return Err(io::Error::other("the bus says too much"));
             }
             self.read().await?;
         }
