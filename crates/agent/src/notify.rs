@@ -21,7 +21,6 @@ use crate::detect::with_causes;
 use crate::opening::Opening;
 use crate::proc::Proc;
 use crate::run_directory::RunDirectory;
-use crate::signal::{Reading, Signal};
 use crate::switch::{self, End};
 
 /// How often the agent's state is looked at.
@@ -156,12 +155,8 @@ impl Desktop {
         let opening = state.opening?;
         let left = opening.at.duration_since(now);
         let is_soon = !left.is_negative() && !left.is_zero() && left <= self.before;
-        let is_kept = state.signals.iter().any(|signal| match signal.reading {
-            Reading::Stands(Signal { until, .. }) => {
-                until.is_none_or(|until| until > opening.at)
-            }
-            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => false,
-        });
+        let mut standing = state.signals.iter().filter_map(|it| it.reading.standing());
+        let is_kept = standing.any(|it| it.until.is_none_or(|until| until > opening.at));
         (is_soon && !is_kept).then_some(opening)
     }
 

@@ -132,6 +132,16 @@ pub enum Reading {
     },
 }
 
+impl Reading {
+    /// The signal, if one stands.
+    pub(crate) fn standing(&self) -> Option<&Signal> {
+        match self {
+            Self::Stands(signal) => Some(signal),
+            Self::NotYet | Self::Absent | Self::Unreadable { .. } => None,
+        }
+    }
+}
+
 #[derive(Debug)]
 struct Observed {
     source: Box<dyn Source>,
@@ -245,11 +255,9 @@ impl Signals {
             let next = match source.read(now) {
                 Ok(None) => Reading::Absent,
                 Ok(Some(signal)) => Reading::Stands(Signal {
-                    since: signal.since.or(match reading {
-                        Reading::Stands(earlier) => earlier.since,
-                        Reading::NotYet
-                        | Reading::Absent
-                        | Reading::Unreadable { .. } => Some(now.time),
+                    since: signal.since.or(match reading.standing() {
+                        Some(earlier) => earlier.since,
+                        None => Some(now.time),
                     }),
                     ..signal
                 }),
@@ -265,11 +273,9 @@ impl Signals {
                 *reading = next;
             }
         }
-        let ends = self.readings().filter_map(|(_, reading)| match reading {
-            Reading::Stands(signal) => {
-                Duration::try_from(signal.until?.duration_since(now.time)).ok()
-            }
-            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => None,
+        let ends = self.readings().filter_map(|(_, reading)| {
+            let until = reading.standing()?.until?;
+            Duration::try_from(until.duration_since(now.time)).ok()
         });
         let interval = if is_told { SELDOM } else { INTERVAL };
         self.next = now.instant + ends.fold(interval, Duration::min);
@@ -297,10 +303,7 @@ impl Signals {
 
     /// The first signal that stands: those of the command line before those of the configuration.
     pub fn standing(&self) -> Option<&Signal> {
-        self.readings().find_map(|(_, reading)| match reading {
-            Reading::Stands(signal) => Some(signal),
-            Reading::NotYet | Reading::Absent | Reading::Unreadable { .. } => None,
-        })
+        self.readings().find_map(|(_, reading)| reading.standing())
     }
 
     /// Whether every source could be read and no signal stands, from now on.

@@ -131,7 +131,7 @@ pub(crate) fn status(
     }));
     let mut stands = state.requested.is_some();
     for signal in &state.signals {
-        stands |= matches!(signal.reading, Reading::Stands(_));
+        stands |= signal.reading.standing().is_some();
         let note = signal.note.as_ref().map(|note| format!(" ({note})"));
         let text = text(&signal.reading) + &note.unwrap_or_default();
         rows.push((signal.name.clone(), text));
