@@ -49,10 +49,7 @@ pub(crate) async fn print(
         writeln!(
             out,
             "{:>7}  {}  matches {:?} by {}",
-            process.pid,
-            process.names,
-            process.pattern,
-            process.by.as_str()
+            process.pid, process.names, process.pattern, process.by
         )?;
     }
     let mut signals = Signals::new(own.sources(proc.root()));

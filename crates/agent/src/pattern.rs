@@ -109,45 +109,23 @@ fn base(path: &[u8]) -> &[u8] {
     path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
 }
 
-/// How a process matched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MatchedBy {
-    /// By the kernel's name.
-    Comm,
-    /// By the last part of the path in `argv[0]`.
-    Program,
-    /// By a part of its command line.
-    CommandLine,
-}
-
-impl MatchedBy {
-    /// As text, for logs and output.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Comm => "comm",
-            Self::Program => "argv[0]",
-            Self::CommandLine => "command line",
-        }
-    }
-}
-
 /// A pattern that a process matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Match<'a> {
     /// The pattern, as it was written.
     pub pattern: &'a str,
-    /// How the process matched.
-    pub by: MatchedBy,
+    /// What of the process matched, for logs and output: `comm`, `argv[0]` or `command line`.
+    pub by: &'static str,
 }
 
 /// The patterns of one configuration.
 ///
 /// # Example
 /// ```
-/// use fivespot_agent::pattern::{MatchedBy, Names, Patterns};
+/// use fivespot_agent::pattern::{Names, Patterns};
 /// let patterns = Patterns::new(vec!["steam".into()], vec!["idea.jar".into()]);
 /// let steam = Names::new(b"steam\n", b"/usr/games/steam\0-silent\0");
-/// assert_eq!(patterns.find(&steam).map(|found| found.by), Some(MatchedBy::Comm));
+/// assert_eq!(patterns.find(&steam).map(|found| found.by), Some("comm"));
 /// let editor = Names::new(b"java\n", b"java\0-jar\0/opt/idea.jar\0");
 /// assert_eq!(patterns.find(&editor).map(|found| found.pattern), Some("idea.jar"));
 /// ```
@@ -200,9 +178,9 @@ impl Patterns {
         let program = names.program();
         for pattern in &self.commands {
             let by = if names.is_called(pattern.as_bytes()) {
-                MatchedBy::Comm
+                "comm"
             } else if program == pattern.as_bytes() {
-                MatchedBy::Program
+                "argv[0]"
             } else {
                 continue;
             };
@@ -218,7 +196,7 @@ impl Patterns {
             .find(|(_, finder)| finder.find(&line).is_some());
         found.map(|(pattern, _)| Match {
             pattern,
-            by: MatchedBy::CommandLine,
+            by: "command line",
         })
     }
 }

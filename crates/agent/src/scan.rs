@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::pattern::{MatchedBy, Names, Patterns};
+use crate::pattern::{Names, Patterns};
 use crate::proc::{Pid, Proc};
 
 /// A matching process.
@@ -14,8 +14,8 @@ pub struct ProcessMatch {
     pub names: Names,
     /// The pattern that it matches.
     pub pattern: String,
-    /// How it matches.
-    pub by: MatchedBy,
+    /// What of it matches: `comm`, `argv[0]` or `command line`.
+    pub by: &'static str,
     /// When it started, in clock ticks since boot: with the PID, it identifies the process. `None`
     /// if the process was gone before it could be read.
     pub started: Option<u64>,

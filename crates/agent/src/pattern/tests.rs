@@ -1,4 +1,4 @@
-use super::{Match, MatchedBy, Names, Patterns};
+use super::{Match, Names, Patterns};
 
 fn commands(words: &[&str]) -> Patterns {
     Patterns::new(
@@ -16,11 +16,11 @@ fn substrings(words: &[&str]) -> Patterns {
 
 #[test]
 fn a_command_matches_only_comm_or_the_program_in_the_first_argument() {
-    let rows: &[(&[u8], &[u8], Option<MatchedBy>)] = &[
-        (b"steam\n", b"/usr/games/steam\0", Some(MatchedBy::Comm)),
-        (b"steam\n", b"", Some(MatchedBy::Comm)),
-        (b"bash\n", b"/opt/steam/steam\0", Some(MatchedBy::Program)),
-        (b"bash\n", b"steam\0", Some(MatchedBy::Program)),
+    let rows: &[(&[u8], &[u8], Option<&str>)] = &[
+        (b"steam\n", b"/usr/games/steam\0", Some("comm")),
+        (b"steam\n", b"", Some("comm")),
+        (b"bash\n", b"/opt/steam/steam\0", Some("argv[0]")),
+        (b"bash\n", b"steam\0", Some("argv[0]")),
         (b"bash\n", b"bash\0/opt/steam/steam\0", None),
         (b"steamy\n", b"/usr/games/steamy\0", None),
         (b"stea\n", b"/usr/games/stea\0", None),
@@ -102,14 +102,14 @@ fn arguments_that_are_not_utf8_are_compared_as_bytes() {
         substrings(&[" steam "]).find(&names),
         Some(Match {
             pattern: " steam ",
-            by: MatchedBy::CommandLine
+            by: "command line"
         })
     );
     assert_eq!(substrings(&["café"]).find(&names), None);
     let names = Names::new(b"x\n", "/bin/café\0".as_bytes());
     assert_eq!(
         commands(&["café"]).find(&names).map(|found| found.by),
-        Some(MatchedBy::Program)
+        Some("argv[0]")
     );
     // A name that the kernel truncated within a character.
     let names = Names::new(&"schöner-spielé".as_bytes()[..15], b"");
@@ -125,7 +125,7 @@ fn full_names_are_tried_before_substrings_in_list_order() {
         patterns.find(&names),
         Some(Match {
             pattern: "a",
-            by: MatchedBy::Comm
+            by: "comm"
         })
     );
     let names = Names::new(b"c\n", b"/bin/c\0a\0b\0");

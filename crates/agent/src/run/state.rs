@@ -361,7 +361,7 @@ impl State {
             started = process.started,
             process = %process.names,
             pattern = process.pattern,
-            by = process.by.as_str(),
+            by = process.by,
             "process matches: requesting reclaim"
         );
         self.desired.request = Some(ReclaimRequest {

@@ -11,7 +11,6 @@ use std::time::Duration;
 use fivespot_agent::config::Config;
 use fivespot_agent::connector::Connector;
 use fivespot_agent::detect::{Detection, DetectionMode};
-use fivespot_agent::pattern::MatchedBy;
 use fivespot_agent::proc::Proc;
 use fivespot_agent::scan::ProcessMatch;
 
@@ -64,7 +63,7 @@ async fn a_program_is_detected_when_it_starts() {
         let start = || program.run::<&str>(&[]);
         let (running, process) = first_match(mode, &called(&name), start).await;
         assert_eq!(process.pid, running.pid());
-        assert_eq!((process.pattern, process.by), (name, MatchedBy::Comm));
+        assert_eq!((process.pattern, process.by), (name, "comm"));
         assert!(process.started.is_some());
     }
 }
@@ -107,7 +106,7 @@ async fn a_name_over_15_bytes_is_detected_of_a_program_and_of_a_script() {
         let program = Program::copy("cat", &name);
         let start = || program.run::<&str>(&[]);
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), MatchedBy::Comm));
+        assert_eq!((process.pid, process.by), (running.pid(), "comm"));
 
         let name = unique("a-script-with-a-long-name-");
         let script = Program::script("read line", &name);
@@ -138,7 +137,7 @@ async fn a_process_that_renames_itself_is_detected_by_its_new_name() {
         let script = format!("printf {name} > /proc/$$/comm; read line");
         let start = || Running::start(Command::new("sh").args(["-c", &script]));
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!((process.pid, process.by), (running.pid(), MatchedBy::Comm));
+        assert_eq!((process.pid, process.by), (running.pid(), "comm"));
     }
 }
 
@@ -149,10 +148,7 @@ async fn a_program_is_detected_by_its_first_argument() {
         let name = unique("first");
         let start = || Running::start(Command::new("cat").arg0(format!("/opt/{name}")));
         let (running, process) = first_match(mode, &called(&name), start).await;
-        assert_eq!(
-            (process.pid, process.by),
-            (running.pid(), MatchedBy::Program)
-        );
+        assert_eq!((process.pid, process.by), (running.pid(), "argv[0]"));
     }
 }
 
@@ -172,10 +168,7 @@ async fn empty_arguments_and_arguments_that_are_not_utf8_are_searched() {
         let start = || Running::start(Command::new("sh").args(arguments));
         let config = containing(&format!("  {part} "));
         let (running, process) = first_match(mode, &config, start).await;
-        assert_eq!(
-            (process.pid, process.by),
-            (running.pid(), MatchedBy::CommandLine)
-        );
+        assert_eq!((process.pid, process.by), (running.pid(), "command line"));
     }
 }
 
