@@ -5,7 +5,6 @@ pub mod host;
 pub mod policy;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::str::FromStr;
 
 use fivespot_api::name::{
@@ -54,12 +53,6 @@ impl FromStr for KernelVersion {
             major: number(major)?,
             minor: number(minor)?,
         })
-    }
-}
-
-impl fmt::Display for KernelVersion {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{}", self.major, self.minor)
     }
 }
 
@@ -185,13 +178,9 @@ impl Settings {
     /// else. `None` for agents in the network of their host, to which no NetworkPolicy applies.
     pub fn network_policy(&self) -> Option<Value> {
         (self.detection == Detection::Scan).then(|| {
-            let component = component();
-            let spec = json!({
-                "podSelector": {"matchLabels": component.labels},
-                "policyTypes": ["Ingress", "Egress"],
-                "egress": [pod::dns(), {"ports": pod::tcp_ports(&self.egress_ports)}],
-            });
-            component.object("NetworkPolicy", AGENT, json!({"spec": spec}))
+            let api_servers = json!({"ports": pod::tcp_ports(&self.egress_ports)});
+            let egress = [pod::dns(), api_servers];
+            pod::network_policy(&component(), AGENT, &[], &egress)
         })
     }
 

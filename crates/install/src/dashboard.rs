@@ -107,11 +107,10 @@ impl Settings {
             "resources": resources(),
             "securityContext": pod::container_security_context(),
         });
-        let identity = (name.as_str(), &component.labels);
-        let spec = pod::deployment(identity, 1, NodeFeatures::default(), container);
+        let identity = (&component, name.as_str());
         [
             component.service_account(&name),
-            component.object("Deployment", &name, json!({"spec": spec})),
+            pod::deployment(identity, 1, NodeFeatures::default(), container),
         ]
     }
 

@@ -62,6 +62,38 @@ pub(crate) fn disruption_budget(component: &Component, name: &str) -> Value {
     component.object("PodDisruptionBudget", name, json!({"spec": spec}))
 }
 
+/// A Service of the component, whose port and that of its pods have the same name.
+pub(crate) fn service(
+    component: &Component,
+    name: &str,
+    (port_name, port): (&str, u16),
+) -> Value {
+    let port = json!({
+        "name": port_name, "port": port, "targetPort": port_name, "protocol": "TCP",
+    });
+    let spec = json!({"selector": component.labels, "ports": [port]});
+    component.object("Service", name, json!({"spec": spec}))
+}
+
+/// A network policy that allows this traffic of a component's pods, and no other.
+pub(crate) fn network_policy(
+    component: &Component,
+    name: &str,
+    ingress: &[Value],
+    egress: &[Value],
+) -> Value {
+    let mut spec = json!({
+        "podSelector": {"matchLabels": component.labels},
+        "policyTypes": ["Ingress", "Egress"],
+    });
+    for (direction, rules) in [("ingress", ingress), ("egress", egress)] {
+        if !rules.is_empty() {
+            spec[direction] = json!(rules);
+        }
+    }
+    component.object("NetworkPolicy", name, json!({"spec": spec}))
+}
+
 /// The peers from which a network policy allows reads of the metrics: the pods of a namespace.
 pub(crate) fn metrics_readers(namespace: &str) -> Value {
     json!([{"namespaceSelector": {"matchLabels": {
@@ -83,15 +115,16 @@ pub(crate) fn tcp_ports(ports: &BTreeSet<u16>) -> Vec<Value> {
         .collect()
 }
 
-/// The `spec` of a Deployment whose pods have `labels`, run as `account` and have only
-/// `container`. A rollout creates a new replica before it removes an old one.
+/// A Deployment whose pods run as the ServiceAccount of the same name and have only `container`. A
+/// rollout creates a new replica before it removes an old one.
 pub(crate) fn deployment(
-    (account, labels): (&str, &BTreeMap<String, String>),
+    (component, name): (&Component, &str),
     replicas: u32,
     features: NodeFeatures,
     container: Value,
 ) -> Value {
-    let mut deployment = json!({
+    let labels = &component.labels;
+    let mut spec = json!({
         "replicas": replicas,
         "selector": {"matchLabels": labels},
         "strategy": {
@@ -101,7 +134,7 @@ pub(crate) fn deployment(
         "template": {
             "metadata": {"labels": labels},
             "spec": {
-                "serviceAccountName": account,
+                "serviceAccountName": name,
                 "automountServiceAccountToken": true,
                 "enableServiceLinks": false,
                 "nodeSelector": {"kubernetes.io/os": "linux"},
@@ -112,9 +145,9 @@ pub(crate) fn deployment(
         },
     });
     if features.user_namespaces {
-        deployment["template"]["spec"]["hostUsers"] = false.into();
+        spec["template"]["spec"]["hostUsers"] = false.into();
     }
-    deployment
+    component.object("Deployment", name, json!({"spec": spec}))
 }
 
 /// The ephemeral storage of a container: it writes no files, but a kubelet also counts its logs,

@@ -185,28 +185,18 @@ impl Settings {
     }
 
     fn service(&self) -> Value {
-        let spec = json!({
-            "selector": name::webhook_labels(),
-            "ports": [{
-                "name": "https",
-                "port": SERVICE_PORT,
-                "targetPort": "https",
-                "protocol": "TCP",
-            }],
-        });
-        self.object("Service", name::WEBHOOK_SERVICE, spec)
+        let port = ("https", SERVICE_PORT);
+        pod::service(&self.component(), name::WEBHOOK_SERVICE, port)
     }
 
     /// The Deployment of the webhook.
     pub fn deployment(&self) -> Value {
-        let identity = (name::WEBHOOK, &name::webhook_labels());
-        let spec = pod::deployment(
-            identity,
+        let mut deployment = pod::deployment(
+            (&self.component(), name::WEBHOOK),
             self.replicas,
             self.node_features,
             self.container(),
         );
-        let mut deployment = self.object("Deployment", name::WEBHOOK, spec);
         // It continues to serve for a while after SIGTERM.
         deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] =
             40.into();
@@ -278,21 +268,17 @@ impl Settings {
     /// namespace of [`Network`]. Probes come from the pod's own node, from which Kubernetes
     /// always allows traffic. Egress: requests to the API server, on the ports of [`Network`].
     fn network_policy(&self) -> Value {
-        let port = |port: u16| json!({"protocol": "TCP", "port": port});
-        let spec = json!({
-            "podSelector": {"matchLabels": name::webhook_labels()},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [
-                {
-                    "from": pod::metrics_readers(&self.network.metrics_namespace),
-                    "ports": [port(METRICS_PORT)],
-                },
-                // API servers are not in a pod that a selector could match.
-                {"ports": [port(PORT)]},
-            ],
-            "egress": [{"ports": self.network.api_servers()}],
-        });
-        self.object("NetworkPolicy", name::WEBHOOK, spec)
+        let port = |port: u16| pod::tcp_ports(&[port].into());
+        let ingress = [
+            json!({
+                "from": pod::metrics_readers(&self.network.metrics_namespace),
+                "ports": port(METRICS_PORT),
+            }),
+            // API servers are not in a pod that a selector could match.
+            json!({"ports": port(PORT)}),
+        ];
+        let egress = [json!({"ports": self.network.api_servers()})];
+        pod::network_policy(&self.component(), name::WEBHOOK, &ingress, &egress)
     }
 
     /// The ValidatingWebhookConfiguration, for the same requests that the policy matches.

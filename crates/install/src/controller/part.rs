@@ -38,15 +38,12 @@ impl Part<'_> {
 
     /// The Deployment.
     pub(crate) fn deployment(&self) -> Value {
-        let spec = pod::deployment(
-            (self.name, &self.component.labels),
+        let mut deployment = pod::deployment(
+            (&self.component, self.name),
             self.settings.replicas,
             self.settings.node_features,
             self.container(),
         );
-        let mut deployment =
-            self.component
-                .object("Deployment", self.name, json!({"spec": spec}));
         if let Some(source) = &self.settings.zoneinfo {
             let pod = &mut deployment["spec"]["template"]["spec"];
             let mut volume = source.clone();
@@ -84,17 +81,7 @@ impl Part<'_> {
 
     /// The Service of the metrics endpoint.
     pub(crate) fn service(&self) -> Value {
-        let spec = json!({
-            "selector": self.component.labels,
-            "ports": [{
-                "name": "metrics",
-                "port": METRICS_PORT,
-                "targetPort": "metrics",
-                "protocol": "TCP",
-            }],
-        });
-        self.component
-            .object("Service", self.metrics, json!({"spec": spec}))
+        pod::service(&self.component, self.metrics, ("metrics", METRICS_PORT))
     }
 
     /// Keeps one replica while nodes are drained.
@@ -105,16 +92,12 @@ impl Part<'_> {
     /// The NetworkPolicy of its pods.
     pub(crate) fn allowed_traffic(&self) -> Value {
         let network = &self.settings.network;
-        let spec = json!({
-            "podSelector": {"matchLabels": self.component.labels},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{
-                "from": pod::metrics_readers(&network.metrics_namespace),
-                "ports": pod::tcp_ports(&[METRICS_PORT].into()),
-            }],
-            "egress": [pod::dns(), {"ports": network.api_servers()}],
+        let readers = json!({
+            "from": pod::metrics_readers(&network.metrics_namespace),
+            "ports": pod::tcp_ports(&[METRICS_PORT].into()),
         });
-        self.component
-            .object("NetworkPolicy", self.name, json!({"spec": spec}))
+        let api_servers = json!({"ports": network.api_servers()});
+        let egress = [pod::dns(), api_servers];
+        pod::network_policy(&self.component, self.name, &[readers], &egress)
     }
 }
