@@ -1,5 +1,6 @@
 //! Matches processes against patterns: no I/O, on bytes.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use memchr::memmem::Finder;
@@ -162,14 +163,10 @@ impl Patterns {
 
     /// The patterns in the order in which they are tried, without duplicates.
     pub fn texts(&self) -> Vec<&str> {
-        let mut texts: Vec<&str> = Vec::new();
         let substrings = self.substrings.iter().map(|(text, _)| text);
-        for text in self.commands.iter().chain(substrings) {
-            if !texts.contains(&text.as_str()) {
-                texts.push(text);
-            }
-        }
-        texts
+        let all = self.commands.iter().chain(substrings).map(String::as_str);
+        let mut seen = HashSet::new();
+        all.filter(|text| seen.insert(*text)).collect()
     }
 
     /// The first pattern that matches a process with these names: full names before parts, each in
