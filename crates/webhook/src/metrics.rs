@@ -61,30 +61,20 @@ impl Default for Metrics {
     fn default() -> Self {
         // From 20 microseconds to a third of a second.
         let buckets = std::iter::successors(Some(2e-5), |it| Some(it * 4.0)).take(8);
-        let metrics = Self {
-            registry: Registry::with_prefix("fivespot_webhook"),
-            reviews: Family::default(),
-            took: Histogram::new(buckets),
-            ends: Gauge::default(),
-        };
-        let [reviews, took, ends] = METRICS.map(|[_, _, _, help]| help);
+        let (reviews, took) = (Family::default(), Histogram::new(buckets));
+        let ends = Gauge::default();
+        let [of_reviews, of_took, of_ends] = METRICS.map(|[_, _, _, help]| help);
         let mut registry = Registry::with_prefix("fivespot_webhook");
-        registry.register("reviews", reviews, metrics.reviews.clone());
-        registry.register_with_unit(
-            "review_duration",
-            took,
-            Unit::Seconds,
-            metrics.took.clone(),
-        );
-        registry.register_with_unit(
-            "certificate_end_timestamp",
-            ends,
-            Unit::Seconds,
-            metrics.ends.clone(),
-        );
+        registry.register("reviews", of_reviews, reviews.clone());
+        let seconds = Unit::Seconds;
+        registry.register_with_unit("review_duration", of_took, seconds, took.clone());
+        let (name, seconds) = ("certificate_end_timestamp", Unit::Seconds);
+        registry.register_with_unit(name, of_ends, seconds, ends.clone());
         Self {
             registry,
-            ..metrics
+            reviews,
+            took,
+            ends,
         }
     }
 }
