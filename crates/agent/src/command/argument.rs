@@ -88,7 +88,7 @@ pub(crate) struct Args {
     )]
     pub(super) skip_host_id_check: bool,
     /// Do not check that the admission policy which limits the agent to its own Node is in force;
-    /// for an agent that authenticates as another user, such as on a laptop
+    /// only for a simulation such as `5spot dev`, whose kubeconfig is that of an administrator
     #[arg(
         long,
         env = "SKIP_POLICY_CHECK",
