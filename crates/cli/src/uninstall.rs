@@ -53,8 +53,9 @@ pub(crate) struct Args {
     /// Delete the CRDs too
     #[arg(long)]
     delete_crds: bool,
-    /// Confirm that the objects of the CRDs are deleted, and the machines with them
-    #[arg(long, conflicts_with = "keep_machines")]
+    /// Confirm that the objects of the CRDs are deleted, and the machines with them unless they are
+    /// kept
+    #[arg(long)]
     yes: bool,
     /// How long to wait for machines to be removed
     #[arg(
@@ -137,14 +138,19 @@ fn confirmed(
     options: RemovalOptions,
     is_confirmed: bool,
 ) -> Result<(), Failure> {
-    match inventory.counted() {
-        Some(counted) if !options.keeps_machines && !is_confirmed => Err(Failure::new(
-            "uninstalling",
-            format!("this deletes {counted}"),
-        )
-        .remedy("confirm it with --yes, or keep them with --keep-machines")),
-        _ => Ok(()),
-    }
+    let is_asked = !is_confirmed && (!options.keeps_machines || options.deletes_crds);
+    let Some(counted) = inventory.counted(options).filter(|_| is_asked) else {
+        return Ok(());
+    };
+    let otherwise = if options.keeps_machines {
+        "leave --delete-crds out"
+    } else {
+        "keep them with --keep-machines"
+    };
+    Err(
+        Failure::new("uninstalling", format!("this deletes {counted}"))
+            .remedy(format!("confirm it with --yes, or {otherwise}")),
+    )
 }
 
 #[cfg(test)]

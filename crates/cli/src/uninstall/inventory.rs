@@ -257,12 +257,15 @@ impl Inventory {
 
     /// How many objects of each CRD there are: `2 scheduledmachines with their machines, 1
     /// schedulecalendar`. `None` without any.
-    pub(super) fn counted(&self) -> Option<String> {
+    pub(super) fn counted(&self, options: RemovalOptions) -> Option<String> {
+        let is_removed = !options.keeps_machines;
         let counted = RESOURCES.iter().filter_map(|it| {
             let text = match (self.count(it.kind), it.kind) {
                 (0, _) => return None,
-                (1, name::KIND) => format!("1 {} with its machine", it.singular),
-                (count, name::KIND) => {
+                (1, name::KIND) if is_removed => {
+                    format!("1 {} with its machine", it.singular)
+                }
+                (count, name::KIND) if is_removed => {
                     format!("{count} {} with their machines", it.plural)
                 }
                 (1, _) => format!("1 {}", it.singular),

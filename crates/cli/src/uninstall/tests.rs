@@ -63,6 +63,10 @@ const KEEP_MACHINES: RemovalOptions = RemovalOptions {
     keeps_machines: true,
     deletes_crds: false,
 };
+const RELEASE_MACHINES: RemovalOptions = RemovalOptions {
+    keeps_machines: true,
+    deletes_crds: true,
+};
 
 async fn inventory(cluster: &Cluster, options: RemovalOptions) -> (Reader, Inventory) {
     let reader = Reader::of(cluster.client(), "the test").await.unwrap();
@@ -143,11 +147,7 @@ async fn kept_machines_are_unchanged() {
 async fn kept_machines_still_exist_after_their_crd_is_deleted() {
     let (cluster, replica) = installed(WITHIN).await;
     drop(replica);
-    let options = RemovalOptions {
-        keeps_machines: true,
-        deletes_crds: true,
-    };
-    assert_eq!(uninstall(&cluster, options).await, Outcome::Yes);
+    assert_eq!(uninstall(&cluster, RELEASE_MACHINES).await, Outcome::Yes);
     cluster.settle().await;
     assert_eq!(cluster.get(CRD).await, None);
     for object in cluster.owned_paths("worker") {
@@ -386,6 +386,14 @@ async fn nothing_that_people_have_written_is_deleted_without_a_confirmation() {
          --yes, or keep them with --keep-machines"
     );
     cluster.apply(&machine).await;
+    let (_, found) = inventory(&cluster, RELEASE_MACHINES).await;
+    assert!(confirmed(&found, RELEASE_MACHINES, true).is_ok());
+    let refused = confirmed(&found, RELEASE_MACHINES, false).unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "uninstalling: this deletes 1 scheduledmachine, 1 schedulecalendar, 1 \
+         scheduledmachineclass; confirm it with --yes, or leave --delete-crds out"
+    );
     assert_eq!(
         asked().await,
         "uninstalling: this deletes 1 scheduledmachine with its machine, 1 schedulecalendar, 1 \
