@@ -170,7 +170,7 @@ async fn findings(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     let crds = crd::check(reader).await;
     let is_installed = crds.iter().all(|it| !it.is_missing());
     all.extend(crds);
-    all.extend(policy::check(reader).await);
+    all.extend(policy::check(reader, operator).await);
     all.extend(webhook::check(reader).await);
     all.extend(operator::check(reader, operator).await);
     all.extend(operator::clock(reader, operator).await);

@@ -231,7 +231,7 @@ pub(super) async fn read_lease(
 }
 
 /// The end of the version of an embedded server.
-const EMBEDDED: &str = "+5spot";
+pub(super) const EMBEDDED: &str = "+5spot";
 
 /// How far the operator's clock may differ from the API server's.
 const MAX_SKEW: SignedDuration = SignedDuration::from_secs(5);

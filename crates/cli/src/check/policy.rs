@@ -2,22 +2,51 @@
 
 use fivespot_api::{manifest, name};
 use fivespot_install::controller::POLICIES_SINCE;
+use fivespot_install::role::Rights;
 use serde_json::Value;
 
+use super::Operator;
 use super::finding::Finding;
+use super::operator::EMBEDDED;
 use crate::reader::Reader;
 use crate::requests::Response;
 
 const CHECK: &str = "admission";
 const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
 
+/// What to do about a policy of every kind, and about the one of the targets of capacities, which
+/// comes with the roles that let the operator write them.
+const APPLY: &str = "apply deploy/admission";
+const APPLY_ROLES: &str =
+    "apply `5spot generate rbac` with the --capacity-target of the installation";
+
 /// One finding for each policy, and one for those that could not be read. In a cluster without
 /// policies, one for our webhook.
-pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
+pub(super) async fn check(reader: &Reader, operator: &Operator) -> Vec<Finding> {
     if reader.minor < POLICIES_SINCE {
         return vec![webhook(reader).await];
     }
-    let installed: Vec<Value> = manifest::installed(reader.minor).into_iter().collect();
+    let mut all = check_policies(reader, &manifest::installed(reader.minor), APPLY).await;
+    let rights = Rights {
+        namespace: operator.namespace.clone(),
+        ..Rights::default()
+    };
+    let targets = check_policies(reader, &rights.capacity_policy(), APPLY_ROLES).await;
+    // An embedded server has it only where it is tried: those who use one are its administrators.
+    let is_embedded = reader.version.ends_with(EMBEDDED);
+    all.extend(
+        targets
+            .into_iter()
+            .filter(|it| !(is_embedded && it.is_missing())),
+    );
+    Finding::together(all)
+}
+
+async fn check_policies(
+    reader: &Reader,
+    installed: &[Value],
+    remedy: &str,
+) -> Vec<Finding> {
     let of_kind =
         |kind: &'static str| installed.iter().filter(move |it| it["kind"] == kind);
     let mut all = Vec::new();
@@ -26,12 +55,18 @@ pub(super) async fn check(reader: &Reader) -> Vec<Finding> {
         let binding = of_kind("ValidatingAdmissionPolicyBinding")
             .find(|it| it["spec"]["policyName"] == *name);
         let binding = binding.and_then(|it| it["metadata"]["name"].as_str());
-        all.push(check_policy(reader, policy, binding.unwrap_or_default()).await);
+        let binding = binding.unwrap_or_default();
+        all.push(check_policy(reader, policy, binding, remedy).await);
     }
-    Finding::together(all)
+    all
 }
 
-async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
+async fn check_policy(
+    reader: &Reader,
+    ours: &Value,
+    binding: &str,
+    remedy: &str,
+) -> Finding {
     let name = ours["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("{GROUP}/validatingadmissionpolicies/{name}");
     let stored = match reader.requests.get(&path).await {
@@ -45,7 +80,8 @@ async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
                 webhook
             } else {
                 Finding::error(CHECK, format!("there is no policy {name}"))
-                    .remedy("apply deploy/admission")
+                    .remedy(remedy)
+                    .missing()
             };
         }
     };
@@ -60,7 +96,7 @@ async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
                 CHECK,
                 format!("policy {name} is not in force: there is no {binding}"),
             )
-            .remedy("apply deploy/admission");
+            .remedy(remedy);
         }
     };
     let actions: Vec<&str> = actions
@@ -71,7 +107,7 @@ async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
         .collect();
     if messages(&stored) != messages(ours) {
         return Finding::warning(CHECK, format!("policy {name} is from another version"))
-            .remedy("apply deploy/admission of the version that is installed");
+            .remedy(format!("{remedy}, of the version that is installed"));
     }
     if !actions.contains(&"Deny") {
         let actions = actions.join(", ");
@@ -79,9 +115,7 @@ async fn check_policy(reader: &Reader, ours: &Value, binding: &str) -> Finding {
             CHECK,
             format!("policy {name} rejects nothing ({actions})"),
         )
-        .remedy(
-            "apply deploy/admission/validatingadmissionpolicybinding.yaml to reject",
-        );
+        .remedy(remedy);
     }
     Finding::ok(CHECK, format!("policy {name} is in force"))
 }

@@ -112,6 +112,55 @@ async fn whatever_is_wrong_is_named_with_what_to_do() {
 }
 
 #[tokio::test]
+async fn the_policy_about_the_targets_of_capacities_is_checked_in_the_operators_namespace()
+ {
+    let (cluster, _replica) = with_worker().await;
+    let mut reader = reader(cluster.client()).await;
+    let elsewhere = Operator {
+        namespace: "team-b".to_owned(),
+        ..operator()
+    };
+    let line = async |reader: &Reader, operator: &Operator| {
+        let mut out = Vec::new();
+        print(&findings(reader, operator).await, Format::Text, &mut out).unwrap();
+        let text = String::from_utf8(out).unwrap();
+        let line = text
+            .lines()
+            .find(|it| it.contains("5spot-controller-capacity"));
+        line.map(ToOwned::to_owned)
+    };
+    assert_eq!(line(&reader, &operator()).await, None, "an embedded server");
+    reader.version = "v1.36.0".to_owned();
+    let remedy =
+        "apply `5spot generate rbac` with the --capacity-target of the installation";
+    let name = "5spot-controller-capacity-targets";
+    assert_eq!(
+        line(&reader, &operator()).await.unwrap(),
+        format!("error    admission   there is no policy {name}; {remedy}")
+    );
+    assert_eq!(
+        line(&reader, &elsewhere).await.unwrap(),
+        format!("error    admission   there is no policy {name}.team-b; {remedy}")
+    );
+    let rights = fivespot_install::role::Rights::default();
+    let [policy, binding, kinds] = rights.capacity_policy().try_into().unwrap();
+    cluster.apply(&policy).await;
+    assert_eq!(
+        line(&reader, &operator()).await.unwrap(),
+        format!(
+            "error    admission   policy {name} is not in force: there is no {name}; {remedy}"
+        )
+    );
+    cluster.add_namespace("5spot-system").await;
+    cluster.apply(&kinds).await;
+    cluster.apply(&binding).await;
+    assert_eq!(
+        line(&reader, &operator()).await.unwrap(),
+        format!("ok       admission   policy {name} is in force")
+    );
+}
+
+#[tokio::test]
 async fn an_operator_confined_to_namespaces_is_accepted_there() {
     const RBAC: &str = "/apis/rbac.authorization.k8s.io/v1";
     let (cluster, _replica) = with_worker().await;
