@@ -92,6 +92,18 @@ pub(crate) async fn named(
     object(client, address, client.default_namespace(), named).await
 }
 
+/// Reads an object, if the user may read it and it exists.
+pub(crate) async fn readable(
+    client: &Client,
+    namespace: &str,
+    named: Named<'_>,
+) -> Option<DynamicObject> {
+    let served = named.served();
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &served);
+    api.get_opt(named.name).await.ok().flatten()
+}
+
 async fn object(
     client: &Client,
     address: &str,

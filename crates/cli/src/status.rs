@@ -8,6 +8,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod zone;
 
 use std::io::Write;
 
@@ -29,6 +30,7 @@ use capacity::Capacities;
 use schedule::{Followers, Schedules};
 use set::Sets;
 use table::{Instants, Row};
+use zone::Zones;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,11 +96,8 @@ enum Form {
 }
 
 /// The row of a machine.
-fn row(judge: &Judge, object: &DynamicObject) -> Result<Row, Failure> {
-    let object = serde_json::to_value(object)
-        .map_err(|error| Failure::new("reading ScheduledMachines", error))?;
-    let verdict = judge.machine(&object);
-    Ok(Row::of(&object, verdict))
+fn row(judge: &Judge, zones: &Zones, object: &Value) -> Row {
+    Row::of(object, judge.machine(object), zones)
 }
 
 impl Form {
@@ -142,33 +141,42 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         None if args.all_namespaces => Selection::All,
         None => Selection::Namespace,
     };
+    let mut zones = Zones::default();
+    if named.is_some() {
+        for object in &objects {
+            zones.read(&client, &json!(object)).await;
+        }
+    }
     let found = match named {
         Some(named) if named.is_capacity() => Found {
             capacities: {
                 let documents = objects.into_iter().map(source::capacity);
                 let documents = documents.collect::<Result<Vec<_>, _>>()?;
-                Capacities::of(&client, selection, &judge, &documents).await
+                Capacities::of(&client, selection, &judge, &zones, &documents).await
             },
             ..Found::default()
         },
         Some(named) => match named.machine_selector() {
             None => Found {
-                machines: rows(&judge, &objects)?,
+                machines: rows(&judge, &zones, &values(&objects)),
                 ..Found::default()
             },
             Some(selector) => {
                 let params = ListParams::default().labels(&selector);
                 let machines = api_of::<ScheduledMachine>(&client, false);
                 let of_set = listed(&machines, &params, &address).await?;
-                let of_set = set::owned(&objects, of_set);
+                let of_set = values(&set::owned(&objects, of_set));
+                for machine in &of_set {
+                    zones.read(&client, machine).await;
+                }
                 Found {
                     sets: Sets::of(&objects, &of_set, &judge),
-                    machines: rows(&judge, &of_set)?,
+                    machines: rows(&judge, &zones, &of_set),
                     ..Found::default()
                 }
             }
         },
-        None => everything(&client, selection, &judge, &objects).await?,
+        None => everything(&client, selection, &judge, &values(&objects)).await,
     };
     let instants = args.output.instants(&judge);
     let none_found = none_found(selection, client.default_namespace());
@@ -215,21 +223,28 @@ async fn everything(
     client: &Client,
     selection: Selection<'_>,
     judge: &Judge,
-    machines: &[DynamicObject],
-) -> Result<Found, Failure> {
+    machines: &[Value],
+) -> Found {
     let capacities = source::listed::<ScheduledCapacity>(client, selection).await;
     let mut followers = Followers::default();
     let of_capacities = capacities.iter().flatten().map(|it| it.object.clone());
     let of_capacities: Vec<Value> = of_capacities.collect();
-    let of_machines: Vec<Value> = machines.iter().map(|it| json!(it)).collect();
-    let all = of_machines.iter().chain(&of_capacities);
+    let all = machines.iter().chain(&of_capacities);
     all.for_each(|it| followers.add(it));
-    Ok(Found {
-        sets: Sets::list(client, selection, judge, &of_machines).await,
-        machines: rows(judge, machines)?,
-        schedules: Schedules::list(client, selection, &followers).await,
-        capacities: Capacities::listed(client, selection, judge, capacities).await,
-    })
+    let schedules = Schedules::list(client, selection, &followers).await;
+    let zones = Zones::listed(&schedules);
+    Found {
+        sets: Sets::list(client, selection, judge, machines).await,
+        machines: rows(judge, &zones, machines),
+        capacities: Capacities::listed(client, selection, judge, &zones, capacities)
+            .await,
+        schedules,
+    }
+}
+
+/// Objects as they are read.
+fn values(objects: &[DynamicObject]) -> Vec<Value> {
+    objects.iter().map(|it| json!(it)).collect()
 }
 
 /// The objects of a kind, of the selected namespace or of all.
@@ -253,11 +268,11 @@ async fn listed(
 }
 
 /// The rows of machines, what to look at first at the beginning.
-fn rows(judge: &Judge, objects: &[DynamicObject]) -> Result<Vec<Row>, Failure> {
-    let rows = objects.iter().map(|object| row(judge, object));
-    let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+fn rows(judge: &Judge, zones: &Zones, objects: &[Value]) -> Vec<Row> {
+    let rows = objects.iter().map(|object| row(judge, zones, object));
+    let mut rows: Vec<Row> = rows.collect();
     rows.sort_by(Row::order);
-    Ok(rows)
+    rows
 }
 
 /// What a list without machines says. `None` if an object was named.

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::listed::Listed;
 use super::table::{self, Instants, or_dash, place};
+use super::zone::Zones;
 use crate::check::Judge;
 use crate::document::Document;
 use crate::explain::unreadable::Unreadable;
@@ -55,10 +56,11 @@ impl Capacities {
         client: &Client,
         selection: Selection<'_>,
         judge: &Judge,
+        zones: &Zones,
         found: Result<Vec<Document>, Unreadable>,
     ) -> Self {
         match found {
-            Ok(documents) => Self::of(client, selection, judge, &documents).await,
+            Ok(documents) => Self::of(client, selection, judge, zones, &documents).await,
             Err(unreadable) => unreadable.into(),
         }
     }
@@ -69,9 +71,10 @@ impl Capacities {
         client: &Client,
         selection: Selection<'_>,
         judge: &Judge,
+        zones: &Zones,
         documents: &[Document],
     ) -> Self {
-        let row = |document: &Document| Row::of(document, judge);
+        let row = |document: &Document| Row::of(document, judge, zones);
         let mut rows: Vec<Row> = documents.iter().map(row).collect();
         if !rows.iter().all(Row::is_written) {
             let context = source::context(client, selection, None).await.ok();
@@ -115,14 +118,14 @@ fn wanted(document: &Document, context: Option<&Context>, judge: &Judge) -> Stri
 
 impl Row {
     /// Reads a ScheduledCapacity. One that cannot be decoded is a row that says so.
-    pub(super) fn of(document: &Document, judge: &Judge) -> Self {
+    pub(super) fn of(document: &Document, judge: &Judge, zones: &Zones) -> Self {
         let text = |pointer: &str| document.text(pointer).to_owned();
         let row = Self {
             namespace: text("/metadata/namespace"),
             name: text("/metadata/name"),
             phase: text("/status/phase"),
             next: text("/status/nextTransition"),
-            zone: text("/spec/schedule/timezone"),
+            zone: zones.of(&document.object),
             verdict: judge.capacity(&document.object),
             target: CapacityTarget::default(),
             target_text: String::new(),
@@ -152,7 +155,11 @@ impl Row {
     }
 
     /// The row in a list of machines, with the value in the message.
-    pub(super) fn among_machines(&self, document: &Document) -> table::Row {
+    pub(super) fn among_machines(
+        &self,
+        document: &Document,
+        zones: &Zones,
+    ) -> table::Row {
         let cause = match self.value.as_str() {
             "" => self.verdict.cause.clone(),
             value => format!("{value}; {}", self.verdict.cause),
@@ -161,7 +168,7 @@ impl Row {
             cause,
             ..self.verdict.clone()
         };
-        table::Row::of_capacity(&document.object, verdict)
+        table::Row::of_capacity(&document.object, verdict, zones)
     }
 
     /// The verdict.

@@ -24,17 +24,23 @@ pub(super) struct Followers(BTreeMap<[String; 3], usize>);
 impl Followers {
     /// Counts an object that may follow a schedule.
     pub(super) fn add(&mut self, object: &Value) {
-        let text = |pointer: &str| {
-            let found = object.pointer(pointer).and_then(Value::as_str);
-            found.unwrap_or_default().to_owned()
-        };
-        let followed = [
-            "/metadata/namespace",
-            "/spec/schedule/kind",
-            "/spec/schedule/name",
-        ];
-        *self.0.entry(followed.map(text)).or_default() += 1;
+        *self.0.entry(followed(object)).or_default() += 1;
     }
+}
+
+/// The namespace, kind and name of the schedule that an object follows. Kind and name are empty if
+/// its schedule is its own.
+pub(super) fn followed(object: &Value) -> [String; 3] {
+    let text = |pointer: &str| {
+        let found = object.pointer(pointer).and_then(Value::as_str);
+        found.unwrap_or_default().to_owned()
+    };
+    let followed = [
+        "/metadata/namespace",
+        "/spec/schedule/kind",
+        "/spec/schedule/name",
+    ];
+    followed.map(text)
 }
 
 /// What was found of them.
@@ -61,7 +67,7 @@ pub(super) struct Row {
     message: String,
     /// The time zone.
     #[serde(skip)]
-    zone: String,
+    pub(super) zone: String,
 }
 
 impl Schedules {
@@ -138,6 +144,11 @@ impl Row {
             kind,
             name,
         }
+    }
+
+    /// Its namespace, kind and name.
+    pub(super) fn key(&self) -> [String; 3] {
+        [&self.namespace, &self.kind, &self.name].map(Clone::clone)
     }
 
     fn cells(&self, instants: &Instants) -> [String; 6] {

@@ -46,12 +46,7 @@ impl Sets {
     }
 
     /// Sets that were read by name, with the machines that have their label.
-    pub(super) fn of(
-        sets: &[DynamicObject],
-        machines: &[DynamicObject],
-        judge: &Judge,
-    ) -> Self {
-        let machines: Vec<Value> = machines.iter().map(|it| json!(it)).collect();
+    pub(super) fn of(sets: &[DynamicObject], machines: &[Value], judge: &Judge) -> Self {
         let state =
             |set: &DynamicObject| SetState::of(&json!(set), machines.iter(), judge);
         sets.iter().map(state).collect::<Vec<_>>().into()

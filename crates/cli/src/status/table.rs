@@ -18,6 +18,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::zone::Zones;
 use crate::columns::Columns;
 use crate::output;
 
@@ -111,7 +112,7 @@ pub(super) fn place<'r>(
 
 impl Row {
     /// Reads a ScheduledMachine. Accepts any status.
-    pub(super) fn of(object: &Value, verdict: Verdict) -> Self {
+    pub(super) fn of(object: &Value, verdict: Verdict, zones: &Zones) -> Self {
         let text = |pointer: &str| {
             let found = object.pointer(pointer).and_then(Value::as_str);
             found.unwrap_or_default().to_owned()
@@ -125,13 +126,13 @@ impl Row {
             next: text("/status/nextTransition"),
             message: text("/status/message"),
             verdict,
-            zone: text("/spec/schedule/timezone"),
+            zone: zones.of(object),
         }
     }
 
     /// Reads a ScheduledCapacity, whose name is preceded by the short name of its kind.
-    pub(super) fn of_capacity(object: &Value, verdict: Verdict) -> Self {
-        let row = Self::of(object, verdict);
+    pub(super) fn of_capacity(object: &Value, verdict: Verdict, zones: &Zones) -> Self {
+        let row = Self::of(object, verdict, zones);
         Self {
             name: format!("{}/{}", SCHEDULED_CAPACITY.short_name, row.name),
             ..row

@@ -15,6 +15,7 @@ use kube::runtime::watcher::{self, Event, watcher};
 use serde_json::{Value, json};
 
 use super::table::{PrintedRows, Row};
+use super::zone::Zones;
 use super::{Args, Form, api_of, capacity, row};
 use crate::check::Judge;
 use crate::cluster;
@@ -36,7 +37,7 @@ pub(super) async fn watch(
     output::notes("warning", &judge.warning(&operator));
     let watches = Watches::start(&client, args.all_namespaces, named);
     let judge = || Judge::read(&client, &operator);
-    follow(args.output, watches, judge, out).await
+    follow(args.output, watches, &client, judge, out).await
 }
 
 /// The watch of a kind.
@@ -131,12 +132,14 @@ impl Watches {
 async fn follow(
     form: Form,
     mut watches: Watches,
+    client: &Client,
     judge: impl AsyncFn() -> Judge,
     out: &mut dyn Write,
 ) -> Result<Outcome, Failure> {
     let mut signals = Signals::listen()?;
     let mut closed = std::pin::pin!(output::closed());
     let mut printed = PrintedRows::default();
+    let mut zones = Zones::default();
     loop {
         let (changed, is_machine) = tokio::select! {
             () = signals.received() => return Ok(Outcome::Yes),
@@ -168,10 +171,11 @@ async fn follow(
         let judge = judge().await;
         let mut lines = Vec::new();
         for object in objects {
+            zones.read(client, &json!(object)).await;
             let mut line = if is_machine {
-                Line::of_machine(&judge, &object)?
+                Line::of_machine(&judge, &zones, &json!(object))
             } else {
-                Line::of_capacity(&judge, object)?
+                Line::of_capacity(&judge, &zones, object)?
             };
             if is_deleted {
                 line = line.deleted();
@@ -217,18 +221,22 @@ struct Line {
 }
 
 impl Line {
-    fn of_machine(judge: &Judge, object: &DynamicObject) -> Result<Self, Failure> {
-        Ok(Self {
-            row: row(judge, object)?,
+    fn of_machine(judge: &Judge, zones: &Zones, object: &Value) -> Self {
+        Self {
+            row: row(judge, zones, object),
             document: None,
-        })
+        }
     }
 
-    fn of_capacity(judge: &Judge, object: DynamicObject) -> Result<Self, Failure> {
+    fn of_capacity(
+        judge: &Judge,
+        zones: &Zones,
+        object: DynamicObject,
+    ) -> Result<Self, Failure> {
         let document = source::capacity(object)?;
-        let of_list = capacity::Row::of(&document, judge);
+        let of_list = capacity::Row::of(&document, judge, zones);
         Ok(Self {
-            row: of_list.among_machines(&document),
+            row: of_list.among_machines(&document, zones),
             document: Some(json!(of_list)),
         })
     }

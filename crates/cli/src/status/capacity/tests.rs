@@ -67,7 +67,7 @@ async fn found(client: &Client) -> Capacities {
     judge.capacity_lease = fivespot_api::verdict::Lease::Held;
     let selection = Selection::All;
     let found = source::listed::<ScheduledCapacity>(client, selection).await;
-    Capacities::listed(client, selection, &judge, found).await
+    Capacities::listed(client, selection, &judge, &Zones::default(), found).await
 }
 
 fn printed(found: &Capacities) -> String {

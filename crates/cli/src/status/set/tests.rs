@@ -3,7 +3,8 @@ use insta::assert_snapshot;
 use super::*;
 use crate::explain::unreadable::Unreadable;
 use crate::set::tests::{judge, set, two_of_three};
-use crate::status::{Form, Found, print, rows};
+use crate::status::zone::Zones;
+use crate::status::{Form, Found, print, rows, values};
 
 #[test]
 fn a_set_is_a_line_with_what_it_wants_and_has_and_why_that_is_less() {
@@ -22,9 +23,9 @@ fn a_set_that_is_named_is_shown_below_its_machines() {
         serde_json::from_value(json!(found)).unwrap()
     };
     let named = objects(vec![set(3, ("True", "3 of 3 ScheduledMachines exist"))]);
-    let of_set = owned(&named, objects(two_of_three()));
+    let of_set = values(&owned(&named, objects(two_of_three())));
     let found = Found {
-        machines: rows(&judge(), &of_set).unwrap(),
+        machines: rows(&judge(), &Zones::default(), &of_set),
         sets: Sets::of(&named, &of_set, &judge()),
         ..Found::default()
     };

@@ -1,7 +1,7 @@
 use fivespot_api::verdict::State;
 use serde_json::{Value, json};
 
-use super::{Instants, PrintedRows, Row, styled_text, text};
+use super::{Instants, PrintedRows, Row, Zones, styled_text, text};
 use crate::check::Judge;
 use crate::set::tests::judge;
 
@@ -21,7 +21,7 @@ fn row(mut object: Value) -> Row {
     let now = "2026-03-06T15:05:00Z".parse().unwrap();
     let judge = Judge { now, ..judge() };
     let verdict = judge.machine(&object);
-    Row::of(&object, verdict)
+    Row::of(&object, verdict, &Zones::default())
 }
 
 /// A machine with this phase, and this condition since 15:00.

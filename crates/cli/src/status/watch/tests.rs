@@ -54,7 +54,7 @@ async fn watched(client: Client, form: Form, name: Option<&str>) -> String {
     };
     let judge = || Judge::read(&client, &operator);
     let mut out = Vec::new();
-    let watching = follow(form, watches, judge, &mut out);
+    let watching = follow(form, watches, &client, judge, &mut out);
     let ended = tokio::time::timeout(Duration::from_secs(2), watching).await;
     assert!(ended.is_err(), "{ended:?}");
     String::from_utf8(out).unwrap()
