@@ -110,7 +110,7 @@ impl Filter {
     /// Whether a machine in this state matches the filter.
     pub(crate) fn matches(&self, machine: &Machine, state: State) -> bool {
         let is = |wanted: &str, found: &str| wanted.is_empty() || wanted == found;
-        let phase = phase_name(machine.phase);
+        let phase = phase_name(machine.phase());
         let label = match self.label.split_once('=') {
             _ if self.label.is_empty() => true,
             Some((key, value)) => machine.labels.get(key).is_some_and(|it| it == value),
@@ -118,7 +118,7 @@ impl Filter {
         };
         self.matches_state_and_name(&machine.name, state)
             && is(&self.phase, phase)
-            && is(&self.cluster, &machine.cluster)
+            && is(&self.cluster, machine.cluster())
             && label
     }
 

@@ -1,26 +1,25 @@
 //! Follows the cluster: applies the events of the watches to the state.
 
 use std::collections::BTreeSet;
-use std::fmt::Debug;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fivespot_api::{
     CapitalMarketsSchedule, ScheduleCalendar, ScheduleOverride, ScheduledCapacity,
-    ScheduledMachine, ScheduledMachineSet, SharedSchedule, TimeBasedSpotSchedule,
+    ScheduledMachine, ScheduledMachineClass, ScheduledMachineSet, SharedSchedule,
+    TimeBasedSpotSchedule,
 };
 use fivespot_controller::Key;
 use futures::StreamExt as _;
-use k8s_openapi::NamespaceResourceScope;
 use kube::Resource;
 use kube::runtime::watcher::{Error, Event};
 
+use crate::decoded::decoded;
 use crate::machine::{Machine, key};
 use crate::reader::{EventRecord, ObjectWatch, Reader};
 use crate::serve::Now;
 use crate::state::{CAPACITIES, CLASSES, State};
-use crate::undecoded::Undecoded;
 
 /// How often the Lease of the operator is read. An operator that is gone is noticed by the time that
 /// passes, which no watch reports.
@@ -59,7 +58,7 @@ async fn objects(reader: &Reader, state: &State) {
 }
 
 async fn machines(reader: &Reader, state: &State) {
-    let changes = reader.undecoded::<ScheduledMachine>();
+    let changes = reader.watch::<ScheduledMachine>();
     let report = |name: Key, found: Option<_>| match found {
         Some(found) => state.apply(Machine::of(found)),
         None => state.delete(&name),
@@ -72,17 +71,17 @@ async fn machines(reader: &Reader, state: &State) {
 }
 
 async fn capacities(reader: &Reader, state: &State) {
-    let changes = reader.undecoded::<ScheduledCapacity>();
+    let changes = reader.watch::<ScheduledCapacity>();
     follow_kind(CAPACITIES, changes, state, |name, found| {
-        state.change_capacity(&name, found.map(Undecoded::decoded));
+        state.change_capacity(&name, found.map(decoded));
     })
     .await;
 }
 
 async fn sets(reader: &Reader, state: &State) {
-    let changes = reader.undecoded::<ScheduledMachineSet>();
+    let changes = reader.watch::<ScheduledMachineSet>();
     follow_kind("ScheduledMachineSets", changes, state, |name, found| {
-        state.change_set(&name, found.map(Undecoded::decoded));
+        state.change_set(&name, found.map(decoded));
     })
     .await;
 }
@@ -90,42 +89,40 @@ async fn sets(reader: &Reader, state: &State) {
 // A class, an override, a calendar or a shared schedule that cannot be decoded counts as none.
 async fn classes(reader: &Reader, state: &State) {
     follow_kind(CLASSES, reader.classes(), state, |name, found| {
-        let found = found.and_then(|found| found.decoded().ok());
+        let found: Option<ScheduledMachineClass> = found.and_then(|it| decoded(it).ok());
         state.change_class(&name.name, found.map(|of| of.spec));
     })
     .await;
 }
 
 async fn overrides(reader: &Reader, state: &State) {
-    let changes = reader.undecoded::<ScheduleOverride>();
+    let changes = reader.watch::<ScheduleOverride>();
     follow_kind("ScheduleOverrides", changes, state, |name, found| {
-        let found = found.and_then(|found| found.decoded().ok());
+        let found = found.and_then(|found| decoded(found).ok());
         state.change_override(&name, found.map(Arc::new));
     })
     .await;
 }
 
 async fn calendars(reader: &Reader, state: &State) {
-    let changes = reader.undecoded::<ScheduleCalendar>();
+    let changes = reader.watch::<ScheduleCalendar>();
     follow_kind("ScheduleCalendars", changes, state, |name, found| {
-        let found = found.and_then(|found| found.decoded().ok());
-        let dates = found.map(|ScheduleCalendar { spec, .. }| spec.dates());
+        let found: Option<ScheduleCalendar> = found.and_then(|it| decoded(it).ok());
+        let dates = found.map(|of| of.spec.dates());
         state.change_calendar(&name, dates);
     })
     .await;
 }
 
-async fn shared<K>(kinds: &'static str, reader: &Reader, state: &State)
-where
-    K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-        + Clone
-        + Debug
-        + Send
-        + 'static,
-{
+async fn shared<K: Resource<DynamicType = ()>>(
+    kinds: &'static str,
+    reader: &Reader,
+    state: &State,
+) {
     let kind = K::kind(&());
-    follow_kind(kinds, reader.undecoded::<K>(), state, |name, found| {
-        let found = found.and_then(|it| SharedSchedule::of_spec(&kind, &it.spec).ok());
+    follow_kind(kinds, reader.watch::<K>(), state, |name, found| {
+        let found =
+            found.and_then(|it| SharedSchedule::of_spec(&kind, &it.data["spec"]).ok());
         state.change_shared(&kind, &name, found);
     })
     .await;
@@ -133,7 +130,7 @@ where
 
 /// Follows a kind without which the pages are shown too. If it cannot be read although the cluster
 /// serves it, the pages show the error.
-async fn follow_kind<K: Resource<DynamicType = ()>>(
+async fn follow_kind<K: Resource>(
     kind: &'static str,
     changes: impl ObjectWatch<K>,
     state: &State,
@@ -149,7 +146,7 @@ async fn follow_kind<K: Resource<DynamicType = ()>>(
 
 /// Calls `report` with each object of a watch, and with `None` for each deleted object; and `listed`
 /// after each list, and with the error of a watch that ended.
-async fn follow_objects<K: Resource<DynamicType = ()>>(
+async fn follow_objects<K: Resource>(
     changes: impl ObjectWatch<K>,
     report: impl Fn(Key, Option<K>),
     listed: impl Fn(Result<(), Error>),
@@ -180,7 +177,7 @@ async fn follow_objects<K: Resource<DynamicType = ()>>(
                 report(name, None);
             }
             Err(error) => {
-                tracing::debug!(%error, kind = %K::kind(&()), "a watch ended");
+                tracing::debug!(%error, "a watch ended");
                 listed(Err(error));
             }
         }

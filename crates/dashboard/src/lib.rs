@@ -17,6 +17,7 @@
 
 mod access;
 mod asset;
+mod decoded;
 mod filter;
 mod follow;
 mod followed;
@@ -32,7 +33,6 @@ pub mod shutdown;
 mod state;
 #[cfg(test)]
 mod tests;
-mod undecoded;
 
 pub use reader::{EventRecord, LeaseLocation, Reader, read_only};
 pub use schedule_inputs::{NoSchedule, ScheduleInputs};

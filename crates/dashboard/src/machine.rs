@@ -5,22 +5,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use fivespot_api::verdict::{Lease, State, Verdict, verdict};
 use fivespot_api::{
-    Enforcement, InlineObject, Phase, ScheduledMachine, ScheduledMachineSpec,
-    ScheduledMachineStatus,
+    Enforcement, Phase, ScheduledMachine, ScheduledMachineSpec, ScheduledMachineStatus,
 };
 use fivespot_controller::Key;
 use fivespot_drawing::{Kind, Span, planned};
 use fivespot_schedule::Schedule;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
-use kube::api::ObjectMeta;
-use serde_json::Value;
+use kube::api::{DynamicObject, ObjectMeta};
 
+use crate::decoded::{Decoded, decoded};
 use crate::schedule_inputs::ScheduleInputs;
 use crate::schedule_text;
-use crate::undecoded::Undecoded;
 
-/// The largest number of characters of a text that are kept.
+/// The largest number of characters of a description.
 const MAX_TEXT_CHARS: usize = 300;
 
 /// The largest number of phase changes that are kept.
@@ -40,36 +38,18 @@ pub(crate) fn link(machine: &Key) -> String {
 }
 
 /// The last observed state of a ScheduledMachine.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) name: Key,
     pub(crate) labels: BTreeMap<String, String>,
-    pub(crate) cluster: String,
-    /// The name of the class that it is made from, and of the host.
-    pub(crate) class: Option<String>,
-    pub(crate) node: String,
-    pub(crate) phase: Option<Phase>,
-    /// Why the object cannot be decoded.
-    error: Option<String>,
-    /// The object without its specs, from which the verdict and the schedule follow, with what its
-    /// class and the schedule that it follows set.
-    object: Option<Arc<ScheduledMachine>>,
+    /// The object without the specs of its bootstrap and infrastructure objects, which may be large
+    /// and are not judged; with what its class and the schedule that it follows set.
+    object: Decoded<Arc<ScheduledMachine>>,
     /// Its spec as it is stored, if it has a class or follows a schedule: those may change.
     unresolved: Option<Arc<ScheduledMachineSpec>>,
-    /// A description of the schedule.
-    pub(crate) rule: String,
-    pub(crate) is_enabled: bool,
     /// Includes the overrides and calendars of its namespace. `None` if it is invalid, or follows an
     /// object that does not exist.
     pub(crate) schedule: Option<Schedule>,
-    pub(crate) next: Option<Timestamp>,
-    created: Option<Timestamp>,
-    /// The fields of the status from which the usage is computed.
-    usage_status: Arc<ScheduledMachineStatus>,
-    /// When the current Machine was created.
-    started: Option<Timestamp>,
-    /// When a condition last changed: approximately when the phase changed.
-    changed: Option<Timestamp>,
     columns: CachedColumns,
 }
 
@@ -120,72 +100,80 @@ impl PhaseHistory {
 }
 
 impl Machine {
-    /// Reads an object. An object that cannot be decoded has the error as its message.
-    /// [`Machine::with_inputs`] sets its cluster and its schedule.
-    pub(crate) fn of(undecoded: Undecoded<ScheduledMachine>) -> Self {
-        let Undecoded {
-            metadata,
-            spec,
-            status,
-            ..
-        } = undecoded;
-        let named = Self {
-            name: key(&metadata),
-            labels: metadata.labels.clone().unwrap_or_default(),
-            created: metadata.creation_timestamp.as_ref().map(|at| at.0),
-            ..Self::default()
-        };
-        let read = || Ok((serde_json::from_value(spec)?, status_of(status)?));
-        match read() {
-            Ok((spec, status)) => named.read(metadata, spec, status),
-            Err::<_, serde_json::Error>(error) => Self {
-                error: Some(error.to_string()),
-                ..named
-            },
-        }
-    }
-
-    fn read(
-        self,
-        metadata: ObjectMeta,
-        spec: ScheduledMachineSpec,
-        status: ScheduledMachineStatus,
-    ) -> Self {
-        let object = judged_object(metadata, &spec, &status);
-        let rule = truncated(&rule(&spec));
-        let changed = status.conditions.iter();
-        let changed = changed
-            .map(|condition| condition.last_transition_time.0)
-            .max();
-        let is_enabled = spec.is_enabled() && !spec.kill_switch;
+    /// Reads an object. [`Machine::with_inputs`] sets its schedule.
+    pub(crate) fn of(object: DynamicObject) -> Self {
+        let name = key(&object.metadata);
+        let labels = object.metadata.labels.clone().unwrap_or_default();
+        let object = decoded(object).map(|mut object: ScheduledMachine| {
+            object.spec.bootstrap_spec.spec.clear();
+            object.spec.infrastructure_spec.spec.clear();
+            Arc::new(object)
+        });
+        let stored = object.as_ref().ok().filter(|it| refers(&it.spec));
         Self {
-            class: spec.class_ref.map(|class| match status.host {
-                Some(host) => format!("{}, host {host}", class.name),
-                None => class.name,
-            }),
-            node: status.node_ref.map(|node| node.name).unwrap_or_default(),
-            phase: status.phase,
-            unresolved: refers(&object.spec).then(|| Arc::new(object.spec.clone())),
-            object: Some(Arc::new(object)),
-            rule,
-            is_enabled,
-            next: status.next_transition,
-            usage_status: Arc::new(ScheduledMachineStatus {
-                in_schedule: status.in_schedule,
-                in_force: status.in_force,
-                usage: status.usage,
-                ..ScheduledMachineStatus::default()
-            }),
-            started: status.machine_ref.and(status.last_scheduled_time),
-            changed,
-            ..self
+            name,
+            labels,
+            unresolved: stored.map(|it| Arc::new(it.spec.clone())),
+            object,
+            schedule: None,
+            columns: CachedColumns::default(),
         }
     }
 
-    /// The same machine with its cluster and the schedule that follow from its spec, from its class, and
-    /// from the overrides, calendars and shared schedules of its namespace.
+    fn spec(&self) -> Option<&ScheduledMachineSpec> {
+        self.object.as_ref().ok().map(|object| &object.spec)
+    }
+
+    fn status(&self) -> Option<&ScheduledMachineStatus> {
+        self.object.as_ref().ok()?.status.as_ref()
+    }
+
+    pub(crate) fn phase(&self) -> Option<Phase> {
+        self.status()?.phase
+    }
+
+    /// When the status says that it changes next.
+    pub(crate) fn next(&self) -> Option<Timestamp> {
+        self.status()?.next_transition
+    }
+
+    /// The name of its Node. Empty without one.
+    pub(crate) fn node(&self) -> &str {
+        let node = self.status().and_then(|status| status.node_ref.as_ref());
+        node.map_or("", |node| &node.name)
+    }
+
+    /// The name of its Cluster: that of the status, else that of the spec.
+    pub(crate) fn cluster(&self) -> &str {
+        let cluster = self
+            .status()
+            .and_then(|status| status.cluster_name.as_ref());
+        cluster
+            .or(self.spec().map(|spec| &spec.cluster_name))
+            .map_or("", String::as_str)
+    }
+
+    /// The name of the class that it is made from.
+    pub(crate) fn class(&self) -> Option<&str> {
+        // What a class sets takes the place of the reference to it.
+        let class = self.unresolved.as_ref()?.class_ref.as_ref()?;
+        Some(&class.name)
+    }
+
+    /// The name of the host that its class gave it.
+    pub(crate) fn host(&self) -> Option<&str> {
+        self.status()?.host.as_deref()
+    }
+
+    /// A description of the schedule, with a note if it is not in force.
+    pub(crate) fn rule(&self) -> String {
+        self.spec().map(rule).unwrap_or_default()
+    }
+
+    /// The same machine with what its class sets and the schedule that follow from its spec, and from
+    /// the overrides, calendars and shared schedules of its namespace.
     pub(crate) fn with_inputs(mut self, inputs: &ScheduleInputs) -> Self {
-        let Some(object) = &mut self.object else {
+        let Ok(object) = &mut self.object else {
             return self;
         };
         let namespace = &self.name.namespace;
@@ -197,45 +185,28 @@ impl Machine {
                 inputs.resolve_machine(object, namespace)
             }
         };
-        let cluster = object
-            .status
-            .as_ref()
-            .and_then(|of| of.cluster_name.as_ref());
-        self.cluster
-            .clone_from(cluster.unwrap_or(&object.spec.cluster_name));
         let schedule = resolved.and_then(|()| inputs.schedule_of(object, namespace));
         self.schedule = schedule.ok().map(Schedule::looking_back);
         self
     }
 
-    /// Whether it is made from the class of that name.
-    pub(crate) fn is_of_class(&self, name: &str) -> bool {
-        let spec = self.unresolved.as_ref();
-        let class = spec.and_then(|spec| spec.class_ref.as_ref());
-        class.is_some_and(|class| class.name == name)
-    }
-
     /// Whether an exception of the schedule refers to that calendar of its namespace.
     pub(crate) fn refers_to(&self, calendar: &str) -> bool {
-        let object = self.object.as_ref();
-        object.is_some_and(|object| {
-            object.spec.schedule.calendars().any(|it| it == calendar)
-        })
+        self.spec()
+            .is_some_and(|spec| spec.schedule.calendars().any(|it| it == calendar))
     }
 
     /// Whether its schedule is the object of that kind and name of its namespace.
     pub(crate) fn follows(&self, kind: &str, name: &str) -> bool {
-        let object = self.object.as_ref();
-        let reference = object.and_then(|object| object.spec.schedule.reference());
+        let reference = self.spec().and_then(|spec| spec.schedule.reference());
         reference.is_some_and(|it| it.kind == kind && it.name == name)
     }
 
     /// The verdict that every command shows too.
     pub(crate) fn verdict(&self, lease: &Lease, now: Timestamp) -> Verdict {
-        match (&self.object, &self.error) {
-            (Some(object), _) => verdict(object, lease, now),
-            (None, Some(error)) => Verdict::undecoded(error),
-            (None, None) => Verdict::undecoded("it is empty"),
+        match &self.object {
+            Ok(object) => verdict(object, lease, now),
+            Err(error) => Verdict::undecoded(error),
         }
     }
 
@@ -247,28 +218,26 @@ impl Machine {
 
     /// The schedule, if it is enabled and valid and the kill switch is not set.
     pub(crate) fn active_schedule(&self) -> Option<&Schedule> {
-        self.schedule.as_ref().filter(|_| self.is_enabled)
-    }
-
-    /// The kind of its infrastructure object. Empty if its class is not known.
-    fn infrastructure_kind(&self) -> &str {
-        let object = self.object.as_ref();
-        object.map_or("", |object| &object.spec.infrastructure_spec.kind)
+        let spec = self.spec()?;
+        let is_enabled = spec.is_enabled() && !spec.kill_switch;
+        self.schedule.as_ref().filter(|_| is_enabled)
     }
 
     /// The usage up to `now`.
     pub(crate) fn usage(&self, now: Timestamp) -> fivespot_usage::Machine {
+        let object = self.object.as_ref().ok();
+        let created = object.and_then(|it| it.metadata.creation_timestamp.as_ref());
+        let kind = self.spec().map(|spec| &spec.infrastructure_spec.kind);
+        let usage = self.status().map(|status| {
+            fivespot_usage::Machine::account(status, self.active_schedule(), now)
+        });
         fivespot_usage::Machine {
             namespace: self.name.namespace.clone(),
             name: self.name.name.clone(),
             labels: self.labels.clone(),
-            infrastructure_kind: self.infrastructure_kind().to_owned(),
-            created: self.created,
-            usage: fivespot_usage::Machine::account(
-                &self.usage_status,
-                self.active_schedule(),
-                now,
-            ),
+            infrastructure_kind: kind.cloned().unwrap_or_default(),
+            created: created.map(|at| at.0),
+            usage: usage.unwrap_or_default(),
             verdict: None,
         }
     }
@@ -320,11 +289,11 @@ impl Machine {
     ) -> Vec<Span> {
         let mut changes = phases.cloned().unwrap_or_default().0;
         let last = changes.last().map(|(_, phase)| *phase);
-        if let Some(phase) = self.phase.filter(|phase| last != Some(*phase)) {
+        if let Some(phase) = self.phase().filter(|phase| last != Some(*phase)) {
             let begun = if changes.is_empty() && phase == Phase::Active {
-                self.started.or(self.changed)
+                self.started().or(self.changed())
             } else {
-                self.changed
+                self.changed()
             };
             let after = changes.last().map(|(at, _)| *at);
             let at = begun.max(after).unwrap_or(now).min(now);
@@ -353,6 +322,18 @@ impl Machine {
         }
         spans
     }
+
+    /// When the current Machine was created.
+    fn started(&self) -> Option<Timestamp> {
+        let status = self.status().filter(|status| status.machine_ref.is_some());
+        status?.last_scheduled_time
+    }
+
+    /// When a condition last changed: approximately when the phase changed.
+    fn changed(&self) -> Option<Timestamp> {
+        let conditions = self.status()?.conditions.iter();
+        conditions.map(|it| it.last_transition_time.0).max()
+    }
 }
 
 /// Whether what the spec means depends on a class or on a schedule of its own kind.
@@ -374,40 +355,6 @@ fn failed_since(spans: &mut Vec<Span>, since: Timestamp, now: Timestamp) {
             name: String::new(),
         });
     }
-}
-
-/// The object without the specs of its bootstrap and infrastructure objects, which may be large and
-/// are not judged.
-fn judged_object(
-    metadata: ObjectMeta,
-    spec: &ScheduledMachineSpec,
-    status: &ScheduledMachineStatus,
-) -> ScheduledMachine {
-    let without_spec = |of: &InlineObject| InlineObject {
-        api_version: of.api_version.clone(),
-        kind: of.kind.clone(),
-        namespace: None,
-        metadata: None,
-        spec: serde_json::Map::new(),
-    };
-    ScheduledMachine {
-        metadata,
-        spec: ScheduledMachineSpec {
-            bootstrap_spec: without_spec(&spec.bootstrap_spec),
-            infrastructure_spec: without_spec(&spec.infrastructure_spec),
-            ..spec.clone()
-        },
-        status: Some(ScheduledMachineStatus {
-            usage: None,
-            ..status.clone()
-        }),
-    }
-}
-
-/// Reads the status. An object without a status has not been reconciled yet.
-fn status_of(status: Value) -> Result<ScheduledMachineStatus, serde_json::Error> {
-    let status: Option<ScheduledMachineStatus> = serde_json::from_value(status)?;
-    Ok(status.unwrap_or_default())
 }
 
 /// The kind of the spans of a phase. `None` if there is no machine in this phase.
@@ -434,9 +381,6 @@ fn rule(spec: &ScheduledMachineSpec) -> String {
         } => "audit; ",
         ScheduledMachineSpec { .. } => "",
     };
-    format!("{note}{}", schedule_text::schedule(&spec.schedule))
-}
-
-fn truncated(text: &str) -> String {
+    let text = format!("{note}{}", schedule_text::schedule(&spec.schedule));
     text.chars().take(MAX_TEXT_CHARS).collect()
 }

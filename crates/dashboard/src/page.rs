@@ -255,9 +255,9 @@ pub(crate) fn matching(
 pub(crate) fn sort(machines: &mut [Judged<Machine>], order: Order) {
     let text = |it: &Judged<Machine>| match order.column {
         Column::Machine => it.object.name.to_string(),
-        Column::Phase => phase_name(it.object.phase).to_owned(),
-        Column::Cluster => it.object.cluster.clone(),
-        Column::Node => it.object.node.clone(),
+        Column::Phase => phase_name(it.object.phase()).to_owned(),
+        Column::Cluster => it.object.cluster().to_owned(),
+        Column::Node => it.object.node().to_owned(),
         Column::Message => it.verdict.cause.clone(),
         Column::State | Column::Next => String::new(),
     };
@@ -268,7 +268,7 @@ pub(crate) fn sort(machines: &mut [Judged<Machine>], order: Order) {
     match order.column {
         Column::State => machines.sort_by_key(|it| it.verdict.state),
         Column::Next => machines.sort_by_key(|it| {
-            let next = it.object.next;
+            let next = it.object.next();
             (next.is_none() != order.is_descending, next)
         }),
         _ => machines.sort_by_cached_key(text),

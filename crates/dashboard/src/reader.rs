@@ -1,6 +1,5 @@
 //! Reads a cluster, and never writes to it.
 
-use std::fmt::Debug;
 use std::io;
 use std::sync::Arc;
 
@@ -11,7 +10,6 @@ use fivespot_controller::{Connect, Options};
 use futures::Stream;
 use http::{Method, Request, Response};
 use jiff::Timestamp;
-use k8s_openapi::NamespaceResourceScope;
 use k8s_openapi::api::coordination::v1::Lease as LeaseObject;
 use k8s_openapi::api::core::v1::Event;
 use kube::api::{Api, DynamicObject, ListParams};
@@ -21,8 +19,6 @@ use kube::runtime::watcher::{self, watcher};
 use kube::runtime::{WatchStreamExt as _, watcher::Config};
 use kube::{Client, Resource};
 use serde_json::Value;
-
-use crate::undecoded::Undecoded;
 
 /// The field selector of Events about ScheduledMachines.
 const MACHINE_EVENTS: &str = "involvedObject.kind=ScheduledMachine";
@@ -185,42 +181,35 @@ impl Reader {
         self.options.clone()
     }
 
-    /// Watches the objects of a kind, to decode them later. The watch is retried with backoff after
-    /// an error.
-    pub(crate) fn undecoded<K>(&self) -> impl ObjectWatch<Undecoded<K>> + use<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>
-            + Clone
-            + Debug
-            + Send
-            + 'static,
-    {
-        watcher(self.api(), Config::default()).default_backoff()
+    /// Watches the objects of a kind, in the namespace that is shown or in all, to decode them later.
+    /// The watch is retried with backoff after an error.
+    pub(crate) fn watch<K: Resource<DynamicType = ()>>(
+        &self,
+    ) -> impl ObjectWatch<DynamicObject> + use<K> {
+        let (client, resource) =
+            (self.options.client.clone(), ApiResource::erase::<K>(&()));
+        let api = match &self.namespace {
+            Some(namespace) => Api::namespaced_with(client, namespace, &resource),
+            None => Api::all_with(client, &resource),
+        };
+        watcher(api, Config::default()).default_backoff()
     }
 
     /// Watches the classes, which are in no namespace.
-    pub(crate) fn classes(
-        &self,
-    ) -> impl ObjectWatch<Undecoded<ScheduledMachineClass>> + use<> {
-        let api = Api::all(self.options.client.clone());
+    pub(crate) fn classes(&self) -> impl ObjectWatch<DynamicObject> + use<> {
+        let resource = ApiResource::erase::<ScheduledMachineClass>(&());
+        let api = Api::all_with(self.options.client.clone(), &resource);
         watcher(api, Config::default()).default_backoff()
     }
 
     /// Watches the Events about ScheduledMachines.
     pub(crate) fn events(&self) -> impl ObjectWatch<Event> + use<> {
-        watcher(self.api(), Config::default().fields(MACHINE_EVENTS)).default_backoff()
-    }
-
-    /// The objects of a kind, in the namespace that is shown or in all.
-    fn api<K>(&self) -> Api<K>
-    where
-        K: Resource<DynamicType = (), Scope = NamespaceResourceScope>,
-    {
         let client = self.options.client.clone();
-        match &self.namespace {
+        let api: Api<Event> = match &self.namespace {
             Some(namespace) => Api::namespaced(client, namespace),
             None => Api::all(client),
-        }
+        };
+        watcher(api, Config::default().fields(MACHINE_EVENTS)).default_backoff()
     }
 
     /// The Events about one ScheduledMachine, the oldest first.

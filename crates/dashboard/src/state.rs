@@ -13,10 +13,10 @@ use fivespot_schedule::Dates;
 use jiff::Timestamp;
 use tokio::sync::watch;
 
+use crate::decoded::Decoded;
 use crate::followed::FollowedInputs;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::EventRecord;
-use crate::undecoded::Decoded;
 
 /// The largest number of objects of one kind that are kept. More are counted and not shown.
 const MAX_OBJECTS: usize = 20_000;
@@ -104,7 +104,7 @@ impl Snapshot {
     /// The kinds that are not readable at present and that the pages would show, and why. Nobody
     /// misses classes of which there is no machine.
     pub(crate) fn missed(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        let has_class = || self.machines.all.values().any(|it| it.class.is_some());
+        let has_class = || self.machines.all.values().any(|it| it.class().is_some());
         let all = self
             .unreadable
             .iter()
@@ -204,7 +204,7 @@ impl State {
     ) {
         self.change(|current| {
             current.schedule_inputs.change_class(name, new);
-            current.update_machines(|machine| machine.is_of_class(name));
+            current.update_machines(|machine| machine.class() == Some(name));
         });
     }
 

@@ -23,13 +23,13 @@ use kubemu_clock::Clock;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
 
+use crate::decoded::decoded;
 use crate::filter::Filter;
 use crate::machine::{Machine, PhaseHistory};
 use crate::reader::{EventRecord, Reader, read_only};
 use crate::schedule_inputs::ScheduleInputs;
 use crate::serve::{Audience, Dashboard, Options};
 use crate::state::State;
-use crate::undecoded::Undecoded;
 use crate::{page, shutdown};
 
 fn at(text: &str) -> Timestamp {
@@ -1074,10 +1074,21 @@ fn a_page_shows_a_partial_list_with_a_notice_that_reading_continues() {
 #[test]
 fn metadata_that_the_pages_do_not_need_is_dropped() {
     let mut object = object("desk-1", json!({}));
-    object["metadata"]["managedFields"] = json!([{"manager": "kubectl"}]);
+    object["metadata"]["managedFields"] = json!([
+        {"manager": "kubectl", "fieldsV1": {"f:metadata": {"f:labels": {}}}},
+        {"manager": "kubectl", "fieldsV1": {"f:spec": {"f:clusterName": {}}}},
+    ]);
     object["metadata"]["resourceVersion"] = json!("7");
-    let listed: Undecoded<ScheduledMachine> = serde_json::from_value(object).unwrap();
-    assert_eq!(listed.metadata.managed_fields, None);
+    object["metadata"]["annotations"] = json!({"last-applied": "large"});
+    let object = serde_json::from_value(object).unwrap();
+    let listed = decoded::<ScheduledMachine>(object).unwrap();
+    let managed = listed.metadata.managed_fields.unwrap();
+    assert_eq!(managed[0].fields_v1, None);
+    assert_eq!(
+        managed[1].fields_v1.as_ref().unwrap().0,
+        json!({"f:spec": {}})
+    );
+    assert_eq!(listed.metadata.annotations, None);
     assert_eq!(listed.metadata.resource_version.as_deref(), Some("7"));
     assert_eq!(listed.metadata.name.as_deref(), Some("desk-1"));
 }

@@ -8,10 +8,10 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
+use crate::decoded::Decoded;
 use crate::filter::Filter;
 use crate::page::{self, Body, Judged};
 use crate::state::{CAPACITIES, Snapshot};
-use crate::undecoded::Decoded;
 
 /// The path of the page, from the other lists.
 const PATH: &str = "capacities";

@@ -15,7 +15,7 @@ pub(crate) fn of_machines(path: &str, filter: &Filter, snapshot: &Snapshot) -> M
         .machines
         .all
         .values()
-        .map(|machine| machine.cluster.as_str())
+        .map(|machine| machine.cluster())
         .collect();
     clusters.sort_unstable();
     clusters.dedup();

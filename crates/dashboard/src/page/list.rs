@@ -96,9 +96,9 @@ fn row(
                 a href={ (link(&machine.name)) (filter.zone_query()) } { (machine.name.name) }
             }
             td data-label="State" { (page::state(verdict.state)) }
-            td data-label="Phase" { (page::phase_name(machine.phase)) }
-            td data-label="Cluster" { (machine.cluster) }
-            td data-label="Node" { (machine.node) }
+            td data-label="Phase" { (page::phase_name(machine.phase())) }
+            td data-label="Cluster" { (machine.cluster()) }
+            td data-label="Node" { (machine.node()) }
             td.date data-label="Next change" { (next(machine, zone, now)) }
             td data-label="Message" { (page::in_zone(&verdict.cause, zone)) }
         }
@@ -108,7 +108,7 @@ fn row(
 /// The time of the next change, relative and in a zone; or why there is none.
 pub(crate) fn next(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
-        @if let Some(next) = machine.next {
+        @if let Some(next) = machine.next() {
             (page::instant_and_distance(next, zone, now))
         } @else {
             span.soft { (without_change(machine, now)) }

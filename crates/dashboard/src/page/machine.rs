@@ -135,7 +135,7 @@ fn judgement(judged: &Judged<Machine>, zone: &TimeZone, now: Timestamp) -> Marku
                 (page::state(verdict.state))
                 @if let Some(since) = verdict.since { " since " span.nowrap { (page::relative(now, since)) } }
                 span.soft {
-                    " (phase " (page::phase_name(machine.phase))
+                    " (phase " (page::phase_name(machine.phase()))
                     @if !verdict.reason.is_empty() { ", " (verdict.reason) }
                     ")"
                 }
@@ -199,11 +199,14 @@ fn manifest(object: &ScheduledMachine) -> Markup {
 pub(crate) fn facts(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
     html! {
         dl.facts {
-            dt { "Schedule" } dd { (machine.rule) }
+            dt { "Schedule" } dd { (machine.rule()) }
             dt { "Next change" } dd { (list::next(machine, zone, now)) }
-            dt { "Cluster" } dd { (machine.cluster) }
-            @if let Some(class) = &machine.class { dt { "Class" } dd { (class) } }
-            @if !machine.node.is_empty() { dt { "Node" } dd { (machine.node) } }
+            dt { "Cluster" } dd { (machine.cluster()) }
+            @if let Some(class) = machine.class() {
+                dt { "Class" }
+                dd { (class) @if let Some(host) = machine.host() { ", host " (host) } }
+            }
+            @if !machine.node().is_empty() { dt { "Node" } dd { (machine.node()) } }
             @if !machine.labels.is_empty() {
                 dt { "Labels" }
                 dd {

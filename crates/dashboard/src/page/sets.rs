@@ -5,9 +5,9 @@ use fivespot_api::{ScheduledMachineSet, name};
 use fivespot_controller::Key;
 use maud::{Markup, html};
 
+use crate::decoded::Decoded;
 use crate::filter::{Filter, PAGE};
 use crate::state::Snapshot;
-use crate::undecoded::Decoded;
 
 const HEADS: [&str; 6] = ["Set", "Wanted", "Exist", "Active", "Ready", "Message"];
 

@@ -200,7 +200,9 @@ fn row(
         name: machine.name.name.clone(),
         note: format!(
             "{}; {}; {}",
-            verdict.state, machine.name.namespace, machine.rule
+            verdict.state,
+            machine.name.namespace,
+            machine.rule()
         ),
         zone: machine.zone(),
         link: Some(link(&machine.name)),

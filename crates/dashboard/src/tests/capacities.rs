@@ -1,17 +1,16 @@
 //! The page of ScheduledCapacities.
 
-use fivespot_api::ScheduledCapacity;
 use fivespot_api::verdict::Lease;
 use fivespot_controller::Key;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::{at, machine, text};
+use crate::decoded::decoded;
 use crate::filter::Filter;
 use crate::page;
 use crate::reader::Leases;
 use crate::state::{CAPACITIES, State};
-use crate::undecoded::Undecoded;
 
 fn object(name: &str, status: Value) -> Value {
     json!({
@@ -45,13 +44,9 @@ fn status(
     })
 }
 
-fn capacity(object: Value) -> Undecoded<ScheduledCapacity> {
-    serde_json::from_value(object).unwrap()
-}
-
 fn apply(state: &State, name: &str, object: Value) {
     let key = Key::new("team-a".to_owned(), name);
-    state.change_capacity(&key, Some(capacity(object).decoded()));
+    state.change_capacity(&key, Some(decoded(serde_json::from_value(object).unwrap())));
 }
 
 /// A state with one that is serving, one that is blocked, and one that cannot be decoded.

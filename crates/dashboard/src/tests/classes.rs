@@ -73,7 +73,7 @@ fn a_machine_has_the_rate_and_the_first_cluster_of_its_class() {
     state.apply(of_class("desk-1"));
     state.change_class("desks", Some(class(&json!({}))));
     let machine = only(&state);
-    assert_eq!(machine.cluster, "night");
+    assert_eq!(machine.cluster(), "night");
     let usage = machine.usage(at("2026-03-06T12:00:00Z"));
     assert_eq!(usage.infrastructure_kind, "RemoteMachine");
 }

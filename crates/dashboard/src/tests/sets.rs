@@ -4,10 +4,10 @@ use fivespot_controller::Key;
 use serde_json::{Value, json};
 
 use super::at;
+use crate::decoded::decoded;
 use crate::filter::Filter;
 use crate::page;
 use crate::state::State;
-use crate::undecoded::Undecoded;
 
 fn object(status: Value) -> Value {
     json!({
@@ -23,8 +23,8 @@ fn object(status: Value) -> Value {
 
 fn with(object: Value) -> State {
     let state = State::new();
-    let set: Undecoded<_> = serde_json::from_value(object).unwrap();
-    state.change_set(&Key::new("team-a".to_owned(), "desks"), Some(set.decoded()));
+    let set = decoded(serde_json::from_value(object).unwrap());
+    state.change_set(&Key::new("team-a".to_owned(), "desks"), Some(set));
     state
 }
 
