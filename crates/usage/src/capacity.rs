@@ -5,6 +5,7 @@ use fivespot_api::scheduled_capacity::ValueSet;
 use fivespot_api::verdict::Verdict;
 use fivespot_schedule::Schedule;
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -12,8 +13,9 @@ use crate::{Figures, Month};
 
 /// A ScheduledCapacity, with the time of each of its values as its schedule plans it: no account is
 /// kept of capacities.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Capacity {
     /// Its namespace.
     pub namespace: String,
@@ -27,18 +29,20 @@ pub struct Capacity {
     pub values: [ValueTime; 2],
     /// What its status says at present; absent in a forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::verdict")]
     pub verdict: Option<Verdict>,
 }
 
 /// How long values applied.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ValueTime {
     /// The values by their fields.
     pub values: Map<String, Value>,
     /// The same in words.
     #[serde(skip)]
     pub text: String,
-    /// For how many seconds.
+    /// For how many seconds the schedule of today plans them.
     pub seconds: i64,
 }
 

@@ -1,47 +1,51 @@
 //! The figures of a month, for one machine or for several.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Rates;
 use crate::rates::Rate;
 
 /// The counts of a month, in seconds except for the reclaims.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Figures {
-    /// Time in which the schedule wanted the machine, and nothing kept it from starting.
+    /// Seconds in which the schedule wanted the machine, except while it was disabled, killed or
+    /// kept from starting by an override.
     pub wanted_seconds: i64,
-    /// Time with a Ready Node.
+    /// Seconds with a Ready Node.
     pub active_seconds: i64,
-    /// Time in which objects of a machine existed without a Ready Node.
+    /// Seconds in which objects of the machine existed without a Ready Node.
     pub provisioning_seconds: i64,
-    /// Time in which the machine was wanted without a Ready Node.
+    /// Seconds in which the machine was wanted without a Ready Node.
     pub late_seconds: i64,
-    /// Time in which the machine was wanted in audit mode.
+    /// Seconds in which the machine was wanted in audit mode, and would have been used.
     pub audited_seconds: i64,
-    /// Time in which a machine existed, active and provisioning, or would have in audit mode.
+    /// Seconds in which a machine existed, active and provisioning, or would have in audit mode.
     pub used_seconds: i64,
-    /// The time of a machine that is always on, over the same period.
+    /// Seconds of a machine that is always on, over the same time.
     pub always_on_seconds: i64,
     /// How often the owner of the host reclaimed it.
     pub reclaims: i64,
 }
 
 /// Amounts of money, energy and carbon dioxide.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Amounts {
-    /// In the currency of the rates.
+    /// In the currency of the rates, in a report rounded to cents.
     pub money: f64,
-    /// Energy.
+    /// Energy, in a report rounded to watt-hours.
     pub kilowatt_hours: f64,
-    /// Carbon dioxide.
+    /// Carbon dioxide, in a report rounded to grams.
     pub co2_kilograms: f64,
 }
 
 /// The cost of the use, compared with machines that are always on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Costs {
     /// The cost of the time in which a machine existed.
     pub used: Amounts,

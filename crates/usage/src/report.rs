@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use fivespot_api::verdict::{State, Verdict};
 use jiff::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::{Capacity, Costs, Figures, Machine, Month, Rates};
@@ -21,24 +22,28 @@ pub struct Query<'q> {
     pub rates: Option<&'q Rates>,
 }
 
-/// The figures of a month. Serialized it is the JSON output, see [`schema`](crate::schema).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+/// The usage of a month, from status.usage.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(title = "5spot report", deny_unknown_fields)]
 pub struct Report {
     /// The month, in UTC.
+    #[schemars(with = "String", regex(pattern = "^[0-9]{4}-[0-9]{2}$"))]
     pub month: Month,
     /// Its first instant.
     pub start_time: Timestamp,
     /// Until when it is counted: the end of the month, or the current time.
     pub end_time: Timestamp,
-    /// Whether it is what the schedules plan, instead of what was used.
+    /// Whether it is what the schedules plan; absent if it is what was used.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_forecast: bool,
-    /// The currency; absent without rates.
+    /// The currency of the costs; absent without rates.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub currency: Option<String>,
-    /// The key of the label of [`by_label`](Self::by_label).
+    /// The label key of byLabel.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub label: Option<String>,
     /// The figures by value of the label, sorted; machines without the label are last.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -47,17 +52,18 @@ pub struct Report {
     pub items: Vec<Item>,
     /// The total of all machines.
     pub total: Total,
-    /// The ScheduledCapacities, by namespace and name.
+    /// The ScheduledCapacities, by namespace and name; absent without any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capacities: Vec<Capacity>,
-    /// Machines without an account of the month, as `namespace/name`.
+    /// Machines without usage data for the month, as namespace/name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub without_account: Vec<String>,
 }
 
 /// One machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Item {
     /// Its namespace.
     pub namespace: String,
@@ -65,6 +71,7 @@ pub struct Item {
     pub name: String,
     /// The value of its label; absent without one.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub label_value: Option<String>,
     /// The beginning of the count: of the month, or of the machine's account.
     pub start_time: Timestamp,
@@ -73,21 +80,26 @@ pub struct Item {
     pub figures: Figures,
     /// The name of its rate; absent if no rate matches.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub rate: Option<String>,
     /// The costs; absent without a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Costs")]
     pub costs: Option<Costs>,
-    /// What its status says at present, as `5spot status -o json` has it; absent in a forecast.
+    /// What its status says at present, as in the output of `5spot status`; absent in a forecast.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "crate::schema::verdict")]
     pub verdict: Option<Verdict>,
 }
 
 /// Machines with the same value of a label.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct LabelTotal {
     /// The value; absent for machines without the label.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
     pub value: Option<String>,
     /// Their total.
     #[serde(flatten)]
@@ -95,18 +107,20 @@ pub struct LabelTotal {
 }
 
 /// The total of several machines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields)]
 pub struct Total {
     /// The number of machines.
     pub machines: usize,
-    /// How many of them have no rate; [`costs`](Self::costs) do not include them.
+    /// How many of them have no rate; the costs do not include them.
     pub without_rate: usize,
     /// The sum of the counts.
     #[serde(flatten)]
     pub figures: Figures,
     /// The sum of the costs; absent if no machine has a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Costs")]
     pub costs: Option<Costs>,
 }
 
