@@ -1,14 +1,16 @@
 //! The namespaces that the manifests create, and whether they contain objects that stay.
 
-use std::collections::BTreeSet;
-
 use fivespot_api::{RESOURCES, name};
+use kube::Resource as _;
+use kube::api::DynamicObject;
+use kube::core::ApiResource;
+use kube::discovery::{ApiGroup, Discovery, Scope, verbs};
 use serde_json::Value;
 
 use super::RemovalOptions;
+use crate::cluster::error_message;
 use crate::plain;
 use crate::reader::Reader;
-use crate::requests::Response;
 
 /// The namespaces that the manifests create. Others exist before 5-Spot and may be shared.
 const CREATED: [&str; 3] = [
@@ -61,12 +63,11 @@ async fn retained(
 ) -> Result<Vec<String>, String> {
     let mut found = Vec::new();
     for resource in resources(reader).await? {
-        let Resource { root, plural, kind } = &resource;
-        let path = format!("{root}/namespaces/{namespace}/{plural}");
+        let path = DynamicObject::url_path(&resource, Some(namespace));
         for object in reader.requests.list(&path).await? {
             if is_retained(&resource, &object, options) {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                found.push(format!("{kind} {name}"));
+                found.push(format!("{} {name}", resource.kind));
             }
         }
     }
@@ -75,7 +76,7 @@ async fn retained(
 
 /// Whether an object exists after the removal. Objects that Kubernetes or a running operator
 /// creates by itself do not count.
-fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> bool {
+fn is_retained(resource: &ApiResource, object: &Value, options: RemovalOptions) -> bool {
     let metadata = &object["metadata"];
     let owners = metadata["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten();
@@ -99,7 +100,7 @@ fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> 
         return false;
     }
     let mut groups = RESOURCES.iter().map(|ours| ours.group);
-    if groups.any(|group| resource.root.starts_with(&format!("/apis/{group}/"))) {
+    if groups.any(|group| group == resource.group) {
         return options.keeps_machines && !options.deletes_crds;
     }
     // An owner is in the same namespace and counts itself. Machines are kept without it.
@@ -112,62 +113,21 @@ fn is_retained(resource: &Resource, object: &Value, options: RemovalOptions) -> 
     }
 }
 
-/// A namespaced resource of the API server.
-struct Resource {
-    root: String,
-    plural: String,
-    kind: String,
-}
-
-/// Every namespaced resource whose objects can be listed and deleted, in the first version that
+/// Every namespaced resource whose objects can be listed and deleted, in the most stable version that
 /// serves it: not every kind of a group is served in the version that the server prefers.
 ///
 /// # Errors
 /// A version cannot be read. The error is the message.
-async fn resources(reader: &Reader) -> Result<Vec<Resource>, String> {
-    let groups = document(reader, "/apis").await?;
-    let groups = groups["groups"].as_array();
-    let versions = groups.into_iter().flatten().flat_map(|group| {
-        let versions = group["versions"].as_array();
-        let versions = versions.into_iter().flatten();
-        versions.filter_map(|it| it["groupVersion"].as_str())
+async fn resources(reader: &Reader) -> Result<Vec<ApiResource>, String> {
+    let discovery = Discovery::new(reader.requests.0.clone()).run().await;
+    let discovery = discovery.map_err(error_message)?;
+    let groups = discovery.groups_alphabetical().into_iter();
+    let all = groups.flat_map(ApiGroup::resources_by_stability);
+    let kept = all.filter(|(_, capabilities)| {
+        let can = |verb| capabilities.supports_operation(verb);
+        capabilities.scope == Scope::Namespaced && can(verbs::LIST) && can(verbs::DELETE)
     });
-    let roots = versions.map(|version| format!("/apis/{version}"));
-    let mut all = Vec::new();
-    let mut seen = BTreeSet::new();
-    for root in std::iter::once("/api/v1".to_owned()).chain(roots) {
-        let served = document(reader, &root).await?;
-        let group = root.rsplit_once('/').map_or("", |(group, _)| group);
-        for resource in served["resources"].as_array().into_iter().flatten() {
-            let can = |verb: &str| {
-                let verbs = resource["verbs"].as_array();
-                verbs.is_some_and(|verbs| verbs.iter().any(|it| it == verb))
-            };
-            let (Some(plural), Some(kind)) =
-                (resource["name"].as_str(), resource["kind"].as_str())
-            else {
-                continue;
-            };
-            if resource["namespaced"] == true
-                && can("list")
-                && can("delete")
-                && seen.insert((group.to_owned(), plural.to_owned()))
-            {
-                all.push(Resource {
-                    root: root.clone(),
-                    plural: plural.to_owned(),
-                    kind: kind.to_owned(),
-                });
-            }
-        }
-    }
-    Ok(all)
-}
-
-async fn document(reader: &Reader, path: &str) -> Result<Value, String> {
-    match reader.requests.get(path).await {
-        Response::Found(found) => Ok(found),
-        Response::NotFound => Err(format!("{path} is not served")),
-        Response::Failed(why) => Err(why),
-    }
+    let mut kept: Vec<ApiResource> = kept.map(|(resource, _)| resource).collect();
+    kept.sort_by(|one, other| (&one.group, &one.kind).cmp(&(&other.group, &other.kind)));
+    Ok(kept)
 }

@@ -250,7 +250,7 @@ async fn kept_machines_in_the_namespace_of_the_operator_keep_the_namespace() {
     });
     cluster.apply(&calendar).await;
     let described = dry_run(&cluster, KEEP_MACHINES).await;
-    let kept = "(it contains ScheduledMachine inside, ScheduleCalendar holidays)";
+    let kept = "(it contains ScheduleCalendar holidays, ScheduledMachine inside)";
     assert!(described.contains(kept), "{described}");
     assert_eq!(uninstall(&cluster, KEEP_MACHINES).await, Outcome::Yes);
     cluster.settle().await;
