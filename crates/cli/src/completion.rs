@@ -10,7 +10,6 @@
 mod tests;
 
 use std::ffi::{OsStr, OsString};
-use std::fmt::Debug;
 use std::io::Write;
 use std::time::Duration;
 
@@ -18,16 +17,13 @@ use clap::{Args as _, FromArgMatches as _};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{self, ArgValueCompleter, CompletionCandidate};
 use fivespot_api::lint::LINTS;
-use fivespot_api::{
-    CapitalMarketsSchedule, ScheduleOverride, ScheduledCapacity, ScheduledMachine,
-    ScheduledMachineSet, TimeBasedSpotSchedule, name, rules,
-};
+use fivespot_api::resource::SCHEDULED_MACHINE;
+use fivespot_api::{ScheduleOverride, rules};
 use k8s_openapi::api::core::v1::Namespace;
-use kube::api::ListParams;
+use kube::api::{DynamicObject, ListParams};
 use kube::config::Kubeconfig;
-use kube::core::PartialObjectMeta;
-use kube::{Api, Client, Resource, ResourceExt};
-use serde::de::DeserializeOwned;
+use kube::core::{ApiResource, PartialObjectMeta};
+use kube::{Api, Client, ResourceExt};
 
 use crate::cluster::{self, Access};
 use crate::named::{self, Named};
@@ -107,7 +103,7 @@ pub(crate) fn run(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
 
 /// The ScheduledMachines of the namespace on the command line.
 pub(crate) fn machines(current: &OsStr) -> Vec<CompletionCandidate> {
-    from_cluster::<ScheduledMachine>(current, Api::default_namespaced)
+    objects(current, &[SCHEDULED_MACHINE])
 }
 
 /// The same, and the ScheduledCapacities after `scap/`, of the namespace on the command line.
@@ -135,33 +131,23 @@ fn objects(
     };
     let prefix = typed.strip_suffix(named.name).unwrap_or_default();
     let name = OsStr::new(named.name);
-    let names = match named.resource.kind {
-        name::CAPACITY_KIND => {
-            from_cluster::<ScheduledCapacity>(name, Api::default_namespaced)
-        }
-        name::SET_KIND => {
-            from_cluster::<ScheduledMachineSet>(name, Api::default_namespaced)
-        }
-        name::TIME_BASED_KIND => {
-            from_cluster::<TimeBasedSpotSchedule>(name, Api::default_namespaced)
-        }
-        name::CAPITAL_MARKETS_KIND => {
-            from_cluster::<CapitalMarketsSchedule>(name, Api::default_namespaced)
-        }
-        _ => machines(name),
-    };
+    let names = from_cluster(name, |client| {
+        Api::default_namespaced_with(client, &named.served())
+    });
     let names = names.into_iter();
     names.map(|name| name.add_prefix(prefix)).collect()
 }
 
 /// The ScheduleOverrides of the namespace on the command line.
 pub(crate) fn overrides(current: &OsStr) -> Vec<CompletionCandidate> {
-    from_cluster::<ScheduleOverride>(current, Api::default_namespaced)
+    let resource = ApiResource::erase::<ScheduleOverride>(&());
+    from_cluster(current, |it| Api::default_namespaced_with(it, &resource))
 }
 
 /// The namespaces of the cluster.
 pub(crate) fn namespaces(current: &OsStr) -> Vec<CompletionCandidate> {
-    from_cluster::<Namespace>(current, Api::all)
+    let resource = ApiResource::erase::<Namespace>(&());
+    from_cluster(current, |it| Api::all_with(it, &resource))
 }
 
 /// The contexts of the kubeconfig.
@@ -182,13 +168,10 @@ pub(crate) fn rules(current: &OsStr) -> Vec<CompletionCandidate> {
 }
 
 /// The names of one kind in the selected cluster. Empty if the request fails.
-fn from_cluster<K>(
+fn from_cluster(
     current: &OsStr,
-    api: fn(Client) -> Api<PartialObjectMeta<K>>,
-) -> Vec<CompletionCandidate>
-where
-    K: Resource<DynamicType = ()> + Clone + DeserializeOwned + Debug + 'static,
-{
+    api: impl FnOnce(Client) -> Api<PartialObjectMeta<DynamicObject>>,
+) -> Vec<CompletionCandidate> {
     let access = selected_access(typed_words());
     let names = cluster::block_on(async {
         let client = access.client().await?;
