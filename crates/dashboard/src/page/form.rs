@@ -20,30 +20,16 @@ pub(crate) fn of_machines(path: &str, filter: &Filter, snapshot: &Snapshot) -> M
     clusters.sort_unstable();
     clusters.dedup();
     clusters.truncate(PAGE);
+    // A machine that the operator has not seen has no phase.
+    let phases = Phase::ALL.into_iter().map(Some).chain([None]);
+    let phases = phases.map(phase_name);
     html! {
         form.filter method="get" action=(path) role="search" aria-label="Filter machines" {
             label { "Name contains" input type="text" name="q" value=(filter.q) maxlength="63"; }
             (state_choice(filter))
             (namespace_choice(filter, snapshot.machines.all.keys()))
-            label {
-                "Phase"
-                select name="phase" {
-                    option value="" { "All" }
-                    @for phase in phases() {
-                        @let name = phase_name(phase);
-                        option value=(name) selected[filter.phase == name] { (name) }
-                    }
-                }
-            }
-            label {
-                "Cluster"
-                select name="cluster" {
-                    option value="" { "All" }
-                    @for cluster in clusters {
-                        option value=(cluster) selected[filter.cluster == cluster] { (cluster) }
-                    }
-                }
-            }
+            (choice(["Phase", "phase"], &filter.phase, phases))
+            (choice(["Cluster", "cluster"], &filter.cluster, clusters))
             label { "Label" input type="text" name="label" value=(filter.label) placeholder="team=a" maxlength="256"; }
             (zone_choice(filter, "The machines"))
             @if !filter.sort.is_empty() { input type="hidden" name="sort" value=(filter.sort); }
@@ -55,17 +41,8 @@ pub(crate) fn of_machines(path: &str, filter: &Filter, snapshot: &Snapshot) -> M
 }
 
 pub(crate) fn state_choice(filter: &Filter) -> Markup {
-    html! {
-        label {
-            "State"
-            select name="state" {
-                option value="" { "All" }
-                @for state in State::ALL {
-                    option value=(state) selected[filter.state == state.as_str()] { (state) }
-                }
-            }
-        }
-    }
+    let states = State::ALL.map(State::as_str);
+    choice(["State", "state"], &filter.state, states)
 }
 
 /// The choice among the namespaces of `names`, which are in order.
@@ -76,13 +53,22 @@ pub(crate) fn namespace_choice<'k>(
     let mut namespaces: Vec<&str> = names.map(|name| name.namespace.as_str()).collect();
     namespaces.dedup();
     namespaces.truncate(PAGE);
+    choice(["Namespace", "namespace"], &filter.namespace, namespaces)
+}
+
+/// The choice among values, or of none, of the field with that label and that name in the query.
+fn choice<'v>(
+    [label, field]: [&str; 2],
+    chosen: &str,
+    values: impl IntoIterator<Item = &'v str>,
+) -> Markup {
     html! {
         label {
-            "Namespace"
-            select name="namespace" {
+            (label)
+            select name=(field) {
                 option value="" { "All" }
-                @for namespace in namespaces {
-                    option value=(namespace) selected[filter.namespace == namespace] { (namespace) }
+                @for value in values {
+                    option value=(value) selected[chosen == value] { (value) }
                 }
             }
         }
@@ -113,9 +99,4 @@ pub(crate) fn of_zone(path: &str, filter: &Filter) -> Markup {
             button type="submit" { "Show" }
         }
     }
-}
-
-/// Every phase, and `None` for a machine without a phase.
-fn phases() -> impl Iterator<Item = Option<Phase>> {
-    Phase::ALL.into_iter().map(Some).chain([None])
 }
