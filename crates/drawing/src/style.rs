@@ -37,16 +37,6 @@ const RULES: &[Rule] = &[
     (".k-running", "fill", "#1b2026", "#e8ecf1"),
     (".k-leaving", "fill", "#96600a", "#e6ad3f"),
     (".k-failed", "fill", "#b3123c", "#ff7d9c"),
-    (".s-window", "stroke", "#0a6aa8", "#56aee6"),
-    (".s-xrun", "stroke", "#00815e", "#35c79c"),
-    (".s-xstop", "stroke", "#96600a", "#e6ad3f"),
-    (".s-orun", "stroke", "#93337d", "#e19acb"),
-    (".s-ostop", "stroke", "#b8410a", "#ff9364"),
-    (".s-hold", "stroke", "#545d68", "#b4bdc7"),
-    (".s-starting", "stroke", "#00815e", "#35c79c"),
-    (".s-running", "stroke", "#1b2026", "#e8ecf1"),
-    (".s-leaving", "stroke", "#96600a", "#e6ad3f"),
-    (".s-failed", "stroke", "#b3123c", "#ff7d9c"),
 ];
 
 /// The rules that do not depend on the background.
@@ -77,6 +67,10 @@ fn rules(value: impl Fn(&Rule) -> &'static str) -> String {
     let mut all = String::new();
     for rule in RULES {
         let _ = writeln!(all, ".fivespot {}{{{}:{}}}", rule.0, rule.1, value(rule));
+        // The edge of a shape of a kind has its colour too.
+        if let Some(kind) = rule.0.strip_prefix(".k-") {
+            let _ = writeln!(all, ".fivespot .s-{kind}{{stroke:{}}}", value(rule));
+        }
     }
     all
 }

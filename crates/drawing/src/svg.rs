@@ -126,13 +126,7 @@ fn names_width(fleet: &Fleet) -> f64 {
 fn name_texts(out: &mut String, fleet: &Fleet, counts: &[u32]) {
     for (row, y) in fleet.rows.iter().zip((HEAD + 15..).step_by(ROW as usize)) {
         let name = escape(&shortened(&row.name, MAX_NAME_CHARS));
-        let text = format!(r#"<text class="ink" x="0" y="{y}">{name}</text>"#);
-        match &row.link {
-            Some(link) => {
-                let _ = write!(out, r#"<a href="{}">{text}</a>"#, escape(link));
-            }
-            None => out.push_str(&text),
-        }
+        let _ = write!(out, r#"<text class="ink" x="0" y="{y}">{name}</text>"#);
     }
     let y = HEAD + rows_height(fleet) + 34;
     let _ = write!(
