@@ -85,17 +85,10 @@ impl Column {
         }
     }
 
-    /// The column in a URL.
-    fn as_str(self) -> &'static str {
-        match self {
-            Self::Machine => "machine",
-            Self::State => "state",
-            Self::Phase => "phase",
-            Self::Cluster => "cluster",
-            Self::Node => "node",
-            Self::Next => "next",
-            Self::Message => "message",
-        }
+    /// The column in a URL: the first word of its title.
+    fn name(self) -> String {
+        let word = self.title().split(' ').next().unwrap_or_default();
+        word.to_lowercase()
     }
 }
 
@@ -180,7 +173,7 @@ impl Filter {
             Some(name) => (name, true),
             None => (self.sort.as_str(), false),
         };
-        let column = Column::ALL.into_iter().find(|it| it.as_str() == name)?;
+        let column = Column::ALL.into_iter().find(|it| it.name() == name)?;
         Some(Order {
             column,
             is_descending,
@@ -198,11 +191,10 @@ impl Filter {
         } else {
             ""
         };
-        Self {
-            sort: format!("{mark}{}", column.as_str()),
-            page: String::new(),
-            ..self.clone()
-        }
+        self.with(|it| {
+            it.sort = format!("{mark}{}", column.name());
+            it.page.clear();
+        })
     }
 
     /// The time zone of the page: the chosen one, else that of the machines.
@@ -211,29 +203,17 @@ impl Filter {
         chosen.and_then(fivespot_schedule::zone).unwrap_or(machines)
     }
 
-    /// Of the filter, only the time zone, as a URL query: all pages of a session have the same one.
-    pub(crate) fn zone_query(&self) -> String {
-        let only_zone = Self {
-            zone: self.zone.clone(),
-            ..Self::default()
-        };
-        only_zone.query()
+    /// Of the filter, only the time zone: all pages of a session have the same one.
+    pub(crate) fn only_zone(&self) -> Self {
+        let zone = self.zone.clone();
+        Self::default().with(|it| it.zone = zone)
     }
 
-    /// The same filter with another month.
-    pub(crate) fn with_month(&self, month: Month) -> Self {
-        Self {
-            month: month.to_string(),
-            ..self.clone()
-        }
-    }
-
-    /// The same filter with another page.
-    pub(crate) fn with_page(&self, page: usize) -> Self {
-        Self {
-            page: page.to_string(),
-            ..self.clone()
-        }
+    /// The same filter with a change.
+    pub(crate) fn with(&self, change: impl FnOnce(&mut Self)) -> Self {
+        let mut changed = self.clone();
+        change(&mut changed);
+        changed
     }
 
     /// The filter as a URL query with its question mark. Empty if no value is set.
@@ -280,7 +260,10 @@ mod tests {
         };
         let query = "?q=desk+%26+%3Cb%3E&phase=Active&label=team%3D%C3%A4";
         assert_eq!(filter.query(), query);
-        assert_eq!(filter.with_page(3).query(), format!("{query}&page=3"));
+        assert_eq!(
+            filter.with(|it| it.page = "3".to_owned()).query(),
+            format!("{query}&page=3")
+        );
         assert_eq!(Filter::default().query(), "");
     }
 

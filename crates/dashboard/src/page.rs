@@ -28,16 +28,13 @@ pub(crate) use instant::{
     in_zone, instant_and_distance, local, relative, text_in_zone, whose_times,
 };
 
-/// The page that is shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum CurrentPage {
-    Week,
-    Machines,
-    Capacities,
-    Savings,
-    Machine(String),
-    NotFound,
-}
+/// The pages of the navigation: the path and the title of each.
+const PAGES: [(&str, &str); 4] = [
+    ("", "Week"),
+    ("machines", "Machines"),
+    ("capacities", "Capacities"),
+    ("savings", "Savings"),
+];
 
 /// The content of a page.
 pub(crate) struct Body {
@@ -47,24 +44,16 @@ pub(crate) struct Body {
     pub(crate) live: Markup,
 }
 
-/// A complete page with its head, navigation, and script. `root` is the path of all pages.
+/// A complete page with its head, navigation, and script. `root` is the path of all pages; the title
+/// is one of [`PAGES`] or the name of a machine.
 pub(crate) fn document(
     cluster: &str,
     root: &str,
-    current_page: &CurrentPage,
+    title: &str,
     filter: &Filter,
     body: Body,
 ) -> Markup {
-    let zone = filter.zone_query();
-    let title = match current_page {
-        CurrentPage::Week => "Week",
-        CurrentPage::Machines => "Machines",
-        CurrentPage::Capacities => "Capacities",
-        CurrentPage::Savings => "Savings",
-        CurrentPage::Machine(name) => name,
-        CurrentPage::NotFound => "Not found",
-    };
-    let current = |here: bool| here.then_some("page");
+    let zone = filter.only_zone().query();
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -74,14 +63,9 @@ pub(crate) fn document(
                 header {
                     span.brand { "5-Spot" }
                     nav aria-label="Pages" {
-                        a href=(format!("{root}/{zone}")) aria-current=[current(*current_page == CurrentPage::Week)] { "Week" }
-                        a href=(format!("{root}/machines{zone}")) aria-current=[current(*current_page == CurrentPage::Machines)] {
-                            "Machines"
+                        @for (path, name) in PAGES {
+                            a href=(format!("{root}/{path}{zone}")) aria-current=[(name == title).then_some("page")] { (name) }
                         }
-                        a href=(format!("{root}/capacities{zone}")) aria-current=[current(*current_page == CurrentPage::Capacities)] {
-                            "Capacities"
-                        }
-                        a href=(format!("{root}/savings{zone}")) aria-current=[current(*current_page == CurrentPage::Savings)] { "Savings" }
                     }
                     span.where { (cluster) }
                     span #status role="status" { "Loaded" }
@@ -278,6 +262,11 @@ pub(crate) fn sort(machines: &mut [Judged<Machine>], order: Order) {
     }
 }
 
+/// The head of a table with these columns.
+pub(crate) fn heads(columns: &[&str]) -> Markup {
+    html! { thead { tr { @for column in columns { th scope="col" { (column) } } } } }
+}
+
 /// What is on the page of the filter.
 pub(crate) fn page_of<'r, R>(rows: &'r [R], filter: &Filter) -> &'r [R] {
     let start = (filter.page() - 1).saturating_mul(PAGE).min(rows.len());
@@ -307,7 +296,12 @@ pub(crate) fn shown_range(
 /// Links to the previous and the next page.
 pub(crate) fn pages(path: &str, filter: &Filter, count: usize) -> Markup {
     let (page, last) = (filter.page(), count.div_ceil(PAGE).max(1));
-    let link = |to: usize| format!("{path}{}", filter.with_page(to).query());
+    let link = |to: usize| {
+        format!(
+            "{path}{}",
+            filter.with(|it| it.page = to.to_string()).query()
+        )
+    };
     html! {
         @if last > 1 {
             nav.pages aria-label="Pages of the list" {
@@ -339,11 +333,10 @@ pub(crate) fn counts(
     let link = |state: State| {
         let is_chosen = filter.state == state.as_str();
         let chosen = if is_chosen { "" } else { state.as_str() };
-        let filter = Filter {
-            state: chosen.to_owned(),
-            page: String::new(),
-            ..filter.clone()
-        };
+        let filter = filter.with(|it| {
+            chosen.clone_into(&mut it.state);
+            it.page.clear();
+        });
         format!("{path}{}", filter.query())
     };
     html! {

@@ -14,7 +14,7 @@ use fivespot_controller::Key;
 use jiff::Timestamp;
 
 use crate::filter::Filter;
-use crate::page::{self, CurrentPage};
+use crate::page;
 use crate::serve::Shared;
 use crate::state::Snapshot;
 use crate::{asset, live};
@@ -115,20 +115,20 @@ async fn guard(
 type PageRequest = (State<Arc<Shared>>, Query<Filter>, HeaderMap);
 
 async fn week(request: PageRequest) -> Html<String> {
-    page_of_fleet(CurrentPage::Week, request, page::week::body).await
+    page_of_fleet("Week", request, page::week::body).await
 }
 
 async fn list(request: PageRequest) -> Html<String> {
-    page_of_fleet(CurrentPage::Machines, request, page::list::body).await
+    page_of_fleet("Machines", request, page::list::body).await
 }
 
 async fn capacities(request: PageRequest) -> Html<String> {
-    page_of_fleet(CurrentPage::Capacities, request, page::capacities::body).await
+    page_of_fleet("Capacities", request, page::capacities::body).await
 }
 
 async fn savings(request: PageRequest) -> Html<String> {
     let State(shared) = request.0.clone();
-    page_of_fleet(CurrentPage::Savings, request, |snapshot, filter, now| {
+    page_of_fleet("Savings", request, |snapshot, filter, now| {
         let report = page::savings::report(snapshot, filter, shared.rates.as_ref(), now);
         page::savings::body(snapshot, filter, &report, now)
     })
@@ -136,7 +136,7 @@ async fn savings(request: PageRequest) -> Html<String> {
 }
 
 async fn page_of_fleet(
-    current_page: CurrentPage,
+    title: &str,
     (State(shared), Query(filter), headers): PageRequest,
     body: impl FnOnce(&Snapshot, &Filter, Timestamp) -> page::Body,
 ) -> Html<String> {
@@ -144,7 +144,7 @@ async fn page_of_fleet(
     let now = (shared.now)().await;
     let filter = with_width(filter, &headers);
     let body = body(&shared.state.snapshot(), &filter, now);
-    render(&shared, &headers, current_page, &filter, body)
+    render(&shared, &headers, title, &filter, body)
 }
 
 async fn savings_csv(
@@ -177,8 +177,7 @@ async fn machine(
     let filter = with_width(filter, &headers);
     match page::machine::body(&shared, &name, &filter, now).await {
         Some(body) => {
-            let current_page = CurrentPage::Machine(name.to_string());
-            render(&shared, &headers, current_page, &filter, body).into_response()
+            render(&shared, &headers, &name.to_string(), &filter, body).into_response()
         }
         None => not_found(State(shared), headers).await,
     }
@@ -187,7 +186,7 @@ async fn machine(
 async fn not_found(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
     let body = page::not_found(shared.access.root());
     let filter = Filter::default();
-    let markup = render(&shared, &headers, CurrentPage::NotFound, &filter, body);
+    let markup = render(&shared, &headers, "Not found", &filter, body);
     (StatusCode::NOT_FOUND, markup).into_response()
 }
 
@@ -204,7 +203,7 @@ fn with_width(filter: Filter, headers: &HeaderMap) -> Filter {
 fn render(
     shared: &Shared,
     headers: &HeaderMap,
-    current_page: CurrentPage,
+    title: &str,
     filter: &Filter,
     body: page::Body,
 ) -> Html<String> {
@@ -212,7 +211,7 @@ fn render(
         body.live
     } else {
         let root = shared.access.root();
-        page::document(&shared.title, root, &current_page, filter, body)
+        page::document(&shared.title, root, title, filter, body)
     };
     Html(markup.into_string())
 }

@@ -270,7 +270,7 @@ fn the_pages_show_the_number_of_machines_and_the_range_shown() {
     let (list, week) = pages(&many, &all);
     assert!(list.contains("230 machines, 1 to 100 are shown"), "{list}");
     assert!(week.contains("100 of 230 machines have a row"), "{week}");
-    let (list, _) = pages(&many, &all.with_page(3));
+    let (list, _) = pages(&many, &all.with(|it| it.page = "3".to_owned()));
     assert!(
         list.contains("230 machines, 201 to 230 are shown"),
         "{list}"

@@ -63,7 +63,7 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
             } @else {
                 (page::shown_range(filter, capacities.len(), all.len(), &in_words(all.len())))
                 table.stack {
-                    thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
+                    (page::heads(&HEADS))
                     tbody { @for capacity in shown { (row(capacity, &zone, now)) } }
                 }
                 p.soft { (page::whose_times(&zone)) }
@@ -77,13 +77,10 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
 /// capacity.
 pub(crate) fn summary(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Markup {
     let all = judged(snapshot, now);
-    let only_zone = Filter {
-        zone: filter.zone.clone(),
-        ..Filter::default()
-    };
+    let only_zone = filter.only_zone();
     html! {
         @if !all.is_empty() {
-            p.soft { a href={ (PATH) (filter.zone_query()) } { (in_words(all.len())) } }
+            p.soft { a href={ (PATH) (only_zone.query()) } { (in_words(all.len())) } }
             (counts(&only_zone, &all))
         }
     }

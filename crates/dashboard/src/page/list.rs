@@ -93,7 +93,7 @@ fn row(
         tr data-key=(machine.name) {
             th.nowrap[is_short(&machine.name)] scope="row" {
                 span.soft { (machine.name.namespace) "/" }
-                a href={ (link(&machine.name)) (filter.zone_query()) } { (machine.name.name) }
+                a href={ (link(&machine.name)) (filter.only_zone().query()) } { (machine.name.name) }
             }
             td data-label="State" { (page::state(verdict.state)) }
             td data-label="Phase" { (page::phase_name(machine.phase())) }

@@ -232,7 +232,7 @@ fn transitions(machine: &Machine, zone: &TimeZone, now: Timestamp) -> Markup {
         h2 { "Next changes of the schedule" }
         @if let Some(schedule) = schedule.filter(|_| !upcoming.is_empty()) {
             table.stack {
-                thead { tr { th scope="col" { "When" } th scope="col" { "In" } th scope="col" { "What" } th scope="col" { "Cause" } } }
+                (page::heads(&["When", "In", "What", "Cause"]))
                 tbody {
                     @for (at, opens) in &upcoming {
                         tr {
@@ -263,7 +263,7 @@ fn checks_table(inspection: &Inspection, zone: &TimeZone, now: Timestamp) -> Mar
     html! {
         table.stack {
             caption.soft { "Checked in this order; the first that applies decides" }
-            thead { tr { th scope="col" { "Check" } th scope="col" { "Applies" } th scope="col" { "Observed" } } }
+            (page::heads(&["Check", "Applies", "Observed"]))
             tbody {
                 @for (index, check) in explanation.precedence.iter().enumerate() {
                     @let is_below = deciding.is_some_and(|deciding| index > deciding);
@@ -287,15 +287,7 @@ fn conditions(inspection: &Inspection, zone: &TimeZone, now: Timestamp) -> Marku
         h2 { "Conditions" }
         @if conditions.is_empty() { p.empty { "None." } } @else {
             table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "Condition" }
-                        th scope="col" { "Status" }
-                        th scope="col" { "Since" }
-                        th scope="col" { "Reason" }
-                        th scope="col" { "Message" }
-                    }
-                }
+                (page::heads(&["Condition", "Status", "Since", "Reason", "Message"]))
                 tbody {
                     @for condition in conditions {
                         tr {
@@ -350,14 +342,7 @@ fn events_table(
             Err(error) => p.notice { "The Events could not be read: " (error) },
             Ok(events) if events.is_empty() => p.empty { "None." },
             Ok(events) => table.stack {
-                thead {
-                    tr {
-                        th scope="col" { "When" }
-                        th scope="col" { "Type" }
-                        th scope="col" { "Reason" }
-                        th scope="col" { "What happened" }
-                    }
-                }
+                (page::heads(&["When", "Type", "Reason", "What happened"]))
                 tbody {
                     @for event in events.iter().rev().take(MAX_EVENTS) {
                         tr {

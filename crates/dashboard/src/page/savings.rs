@@ -40,7 +40,7 @@ pub(crate) fn body(
     report: &Report,
     now: Timestamp,
 ) -> Body {
-    let csv = format!("savings.csv{}", filter.with_month(report.month).query());
+    let csv = format!("savings.csv{}", in_month(filter, report.month).query());
     Body {
         fixed: html! {
             h1 { (drawing::title(report)) }
@@ -63,9 +63,13 @@ pub(crate) fn body(
     }
 }
 
+fn in_month(filter: &Filter, month: Month) -> Filter {
+    filter.with(|it| it.month = month.to_string())
+}
+
 /// Links to other months.
 fn months(filter: &Filter, report: &Report, now: Timestamp) -> Markup {
-    let link = |month: Month| format!("savings{}", filter.with_month(month).query());
+    let link = |month: Month| format!("savings{}", in_month(filter, month).query());
     let present = Month::at(now);
     let next = report.month.next().filter(|month| *month <= present);
     html! {

@@ -7,6 +7,7 @@ use maud::{Markup, html};
 
 use crate::decoded::Decoded;
 use crate::filter::{Filter, PAGE};
+use crate::page;
 use crate::state::Snapshot;
 
 const HEADS: [&str; 6] = ["Set", "Wanted", "Exist", "Active", "Ready", "Message"];
@@ -22,7 +23,7 @@ pub(crate) fn table(snapshot: &Snapshot, filter: &Filter) -> Markup {
             details #sets open {
                 summary { "Sets of machines" }
                 table.stack {
-                    thead { tr { @for head in HEADS { th scope="col" { (head) } } } }
+                    (page::heads(&HEADS))
                     tbody { @for (name, set) in sets.iter().take(PAGE) { (row(name, set, filter)) } }
                 }
                 @if sets.len() > PAGE {
@@ -35,12 +36,10 @@ pub(crate) fn table(snapshot: &Snapshot, filter: &Filter) -> Markup {
 
 /// A set with a link to its machines.
 fn row(name: &Key, set: &Decoded<ScheduledMachineSet>, filter: &Filter) -> Markup {
-    let machines = Filter {
-        namespace: name.namespace.clone(),
-        label: format!("{}={}", name::SET_LABEL, name.name),
-        zone: filter.zone.clone(),
-        ..Filter::default()
-    };
+    let machines = filter.only_zone().with(|it| {
+        it.namespace.clone_from(&name.namespace);
+        it.label = format!("{}={}", name::SET_LABEL, name.name);
+    });
     let set = set.as_ref();
     let wanted = set.ok().map(|set| set.spec.replicas);
     let status = set.ok().and_then(|set| set.status.as_ref());

@@ -55,39 +55,19 @@ pub(crate) fn body(snapshot: &Snapshot, filter: &Filter, now: Timestamp) -> Body
 
 /// Links to other time ranges.
 fn range_links(filter: &Filter, fleet: &Fleet) -> Markup {
+    let date = fleet.zone.to_datetime(fleet.from).date();
+    let link =
+        |change: &dyn Fn(&mut Filter)| format!("./{}", filter.with(change).query());
     let day = |days: i64| {
-        let zone = fleet.zone.clone();
-        let date = zone.to_datetime(fleet.from).date();
-        let from = date.checked_add(days.days()).unwrap_or(date).to_string();
-        format!(
-            "./{}",
-            Filter {
-                from,
-                ..filter.clone()
-            }
-            .query()
-        )
+        let from = date.checked_add(days.days()).unwrap_or(date);
+        link(&|it| it.from = from.to_string())
     };
-    let today = Filter {
-        from: String::new(),
-        ..filter.clone()
-    };
-    let length = |days: &str| {
-        let days = days.to_owned();
-        format!(
-            "./{}",
-            Filter {
-                days,
-                ..filter.clone()
-            }
-            .query()
-        )
-    };
+    let length = |days: &str| link(&|it| days.clone_into(&mut it.days));
     let is_current = |days: i64| (filter.days() == days).then_some("true");
     html! {
             nav.pages aria-label="Time" {
                 a href=(day(-filter.days())) { "Earlier" }
-                a href=(format!("./{}", today.query())) { "Today" }
+                a href=(link(&|it| it.from.clear())) { "Today" }
                 a href=(day(filter.days())) { "Later" }
                 a href=(length("1")) aria-current=[is_current(1)] { "Day" }
                 a href=(length("")) aria-current=[is_current(7)] { "Week" }
@@ -121,7 +101,7 @@ fn fleet(
     let rows = shown.iter().map(|judged| {
         let row = row(snapshot, judged, (from, to), now);
         Row {
-            link: row.link.map(|link| link + &filter.zone_query()),
+            link: row.link.map(|link| link + &filter.only_zone().query()),
             ..row
         }
     });
