@@ -43,6 +43,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use fivespot_api::OverrideMode;
 use fivespot_program::{clap_error, exit, warn, zoneinfo};
 
 pub(crate) use fivespot_program::{Failure, Outcome, plain, signals};
@@ -77,9 +78,21 @@ enum Command {
     Conformance(conformance::Args),
     Dashboard(dashboard::Args),
     Report(report::Args),
-    Run(overriding::RunArgs),
-    Stop(overriding::StopArgs),
-    Hold(overriding::HoldArgs),
+    #[command(
+        about = "Run a machine for a limited time, regardless of its schedule",
+        after_help = overriding::RUN
+    )]
+    Run(overriding::SpanArgs),
+    #[command(
+        about = "Stop a machine for a limited time, regardless of its schedule",
+        after_help = overriding::STOP
+    )]
+    Stop(overriding::SpanArgs),
+    #[command(
+        about = "Keep a machine as it is for a limited time: nothing is created or shut down",
+        after_help = overriding::HOLD
+    )]
+    Hold(overriding::SpanArgs),
     Skip(overriding::SkipArgs),
     Overrides(overriding::ListArgs),
     Calendar(calendar::Args),
@@ -158,9 +171,9 @@ fn run(command: Command, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Command::Conformance(args) => conformance::run(&args, out),
         Command::Dashboard(args) => dashboard::run(&args, out),
         Command::Report(args) => report::run(&args, out),
-        Command::Run(args) => overriding::run(&args, out),
-        Command::Stop(args) => overriding::stop(&args, out),
-        Command::Hold(args) => overriding::hold(&args, out),
+        Command::Run(args) => overriding::override_now(OverrideMode::Run, &args, out),
+        Command::Stop(args) => overriding::override_now(OverrideMode::Stop, &args, out),
+        Command::Hold(args) => overriding::override_now(OverrideMode::Hold, &args, out),
         Command::Skip(args) => overriding::skip(&args, out),
         Command::Overrides(args) => overriding::overrides(&args, out),
         Command::Calendar(args) => calendar::run(&args, out),

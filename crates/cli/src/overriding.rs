@@ -29,15 +29,15 @@ use crate::{Failure, Format, Outcome, completion, output, plain};
 use read::list;
 use target::Target;
 
-const RUN: &str = "\
+pub(crate) const RUN: &str = "\
 Examples:
   5spot run desk-042 --for 2h --reason INC-4711
   5spot run desk-042 --until 2026-11-23T22:00:00Z";
-const STOP: &str = "\
+pub(crate) const STOP: &str = "\
 Examples:
   5spot stop desk-042 --for 8h
   5spot stop desk-042 -n team-a --until 2026-11-24";
-const HOLD: &str = "\
+pub(crate) const HOLD: &str = "\
 Example:
   5spot hold desk-042 --for 1h --reason 'moving racks'";
 const SKIP: &str = "\
@@ -51,34 +51,10 @@ Examples:
 /// Who has written an override, in its managed fields.
 const FIELD_MANAGER: &str = "5spot";
 
-/// Arguments of `5spot run`.
-#[derive(Debug, clap::Args)]
-#[command(about = "Run a machine for a limited time, regardless of its schedule", after_help = RUN)]
-pub(crate) struct RunArgs {
-    #[command(flatten)]
-    span: SpanArgs,
-}
-
-/// Arguments of `5spot stop`.
-#[derive(Debug, clap::Args)]
-#[command(about = "Stop a machine for a limited time, regardless of its schedule", after_help = STOP)]
-pub(crate) struct StopArgs {
-    #[command(flatten)]
-    span: SpanArgs,
-}
-
-/// Arguments of `5spot hold`.
-#[derive(Debug, clap::Args)]
-#[command(about = "Keep a machine as it is for a limited time: nothing is created or shut down", after_help = HOLD)]
-pub(crate) struct HoldArgs {
-    #[command(flatten)]
-    span: SpanArgs,
-}
-
-/// Which machine, until when, and why.
+/// Arguments of `5spot run`, `stop` and `hold`: which machine, until when, and why.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("which-end").required(true))]
-struct SpanArgs {
+pub(crate) struct SpanArgs {
     /// Name of the ScheduledMachine
     #[arg(add = ArgValueCompleter::new(completion::machines))]
     name: String,
@@ -138,19 +114,8 @@ pub(crate) struct ListArgs {
     access: Access,
 }
 
-pub(crate) fn run(args: &RunArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    override_now(OverrideMode::Run, &args.span, out)
-}
-
-pub(crate) fn stop(args: &StopArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    override_now(OverrideMode::Stop, &args.span, out)
-}
-
-pub(crate) fn hold(args: &HoldArgs, out: &mut dyn Write) -> Result<Outcome, Failure> {
-    override_now(OverrideMode::Hold, &args.span, out)
-}
-
-fn override_now(
+/// Creates an override of that mode, which begins now.
+pub(crate) fn override_now(
     mode: OverrideMode,
     args: &SpanArgs,
     out: &mut dyn Write,

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::target::Target;
 use super::{
-    HoldArgs, RequestedOverride, created_message, effect, end_of, next_window, table,
+    RequestedOverride, SpanArgs, created_message, effect, end_of, next_window, table,
 };
 use crate::preview::Context;
 
@@ -59,7 +59,7 @@ fn the_command_that_ends_an_override_selects_the_same_cluster_and_namespace() {
         "it's prod",
     ];
     let typed = <CommandLine as clap::Parser>::try_parse_from(words).unwrap();
-    let flags = typed.hold.span.create.access.flags();
+    let flags = typed.hold.create.access.flags();
     let message = created_message("desk-042-run-x", &flags, "desk-042", &requested());
     let command =
         r"`5spot overrides --end desk-042-run-x -n team-a --context 'it'\''s prod'` ends";
@@ -198,7 +198,7 @@ fn an_override_is_superseded_by_a_stronger_one_of_the_same_machine() {
 #[derive(Debug, clap::Parser)]
 struct CommandLine {
     #[command(flatten)]
-    hold: HoldArgs,
+    hold: SpanArgs,
 }
 
 /// The end of `5spot hold desk-042 ...` at noon, or the error message.
@@ -223,7 +223,7 @@ fn end_in_mode(mode: OverrideMode, target: &Target, rest: &[&str]) -> String {
     let words = ["hold", "desk-042"].iter().chain(rest);
     match <CommandLine as clap::Parser>::try_parse_from(words) {
         Err(refused) => refused.to_string().lines().next().unwrap().to_owned(),
-        Ok(typed) => match end_of(&typed.hold.span, mode, target, now) {
+        Ok(typed) => match end_of(&typed.hold, mode, target, now) {
             Ok(end) => format!("until {end}"),
             Err(refused) => format!("error: {refused}"),
         },
