@@ -13,7 +13,7 @@ use std::io::Write;
 use fivespot_api::name;
 use jiff::SignedDuration;
 
-use crate::check::Operator;
+use crate::check::LeaseFlags;
 use crate::cluster::{self, Source};
 use crate::reader::Reader;
 use crate::{Failure, Outcome};
@@ -65,12 +65,8 @@ pub(crate) struct Args {
         value_parser = crate::time::duration
     )]
     timeout: fivespot_schedule::Duration,
-    /// Namespace of the operator
-    #[arg(long, value_name = "NAME", default_value = name::SYSTEM_NAMESPACE)]
-    operator_namespace: String,
-    /// Name of the operator's Lease
-    #[arg(long, value_name = "NAME", default_value = name::LEADER_LEASE)]
-    lease_name: String,
+    #[command(flatten)]
+    lease: LeaseFlags,
     #[command(flatten)]
     source: Source,
 }
@@ -97,12 +93,7 @@ pub(crate) fn run(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> 
             keeps_machines: args.keep_machines,
             deletes_crds: args.delete_crds,
         };
-        let operator = Operator {
-            namespace: args.operator_namespace.clone(),
-            account: name::CONTROLLER.to_owned(),
-            lease: args.lease_name.clone(),
-        };
-        let inventory = Inventory::read(&reader, &operator, options).await?;
+        let inventory = Inventory::read(&reader, &args.lease.operator(), options).await?;
         if args.dry_run {
             inventory.describe(options, out)?;
             return Ok(Outcome::Yes);
