@@ -23,43 +23,17 @@ pub(super) async fn capacities(reader: &Reader) -> Result<Vec<Value>, String> {
         .await
 }
 
-/// A kind whose objects are judged.
-struct Kind {
-    check: &'static str,
-    /// Its plural in words.
-    several: &'static str,
-    /// What `5spot explain` is given.
-    explained: &'static str,
-    verdict: fn(&Judge, &Value) -> Verdict,
-    lease: fn(&Judge) -> &Lease,
-    about: fn(Finding, Vec<Judged>) -> Finding,
-}
-
-const MACHINES: Kind = Kind {
-    check: "machines",
-    several: "ScheduledMachines",
-    explained: "NAME",
-    verdict: Judge::machine,
-    lease: |judge| &judge.lease,
-    about: Finding::about,
-};
-
-const CAPACITIES: Kind = Kind {
-    check: "capacities",
-    several: "ScheduledCapacities",
-    explained: "scap/NAME",
-    verdict: Judge::capacity,
-    lease: |judge| &judge.capacity_lease,
-    about: Finding::about_capacities,
-};
-
 /// How many machines are blocked. `None` if they cannot be read, or if no operator runs, so that
 /// nothing is known about them.
 pub(super) fn among_machines(
     machines: &Result<Vec<Value>, String>,
     judge: &Judge,
 ) -> Option<Finding> {
-    among(&MACHINES, machines.as_ref().ok()?, judge)
+    let objects = machines.as_ref().ok()?;
+    let blocked = blocked(objects, &judge.lease, |it| judge.machine(it))?;
+    let words = ["machines", "ScheduledMachines", "NAME"];
+    let finding = finding(words, &blocked, objects.len());
+    Some(finding.about(blocked))
 }
 
 /// The same of ScheduledCapacities, if there are any. That they cannot be read is a finding.
@@ -67,15 +41,25 @@ pub(super) fn among_capacities(
     capacities: &Result<Vec<Value>, String>,
     judge: &Judge,
 ) -> Option<Finding> {
-    match capacities {
-        Ok(none) if none.is_empty() => None,
-        Ok(capacities) => among(&CAPACITIES, capacities, judge),
-        Err(why) => Some(Finding::unknown(CAPACITIES.check, why)),
-    }
+    const CHECK: &str = "capacities";
+    let objects = match capacities {
+        Ok(none) if none.is_empty() => return None,
+        Ok(capacities) => capacities,
+        Err(why) => return Some(Finding::unknown(CHECK, why)),
+    };
+    let blocked = blocked(objects, &judge.capacity_lease, |it| judge.capacity(it))?;
+    let words = [CHECK, "ScheduledCapacities", "scap/NAME"];
+    let finding = finding(words, &blocked, objects.len());
+    Some(finding.about_capacities(blocked))
 }
 
-fn among(kind: &Kind, objects: &[Value], judge: &Judge) -> Option<Finding> {
-    if matches!((kind.lease)(judge), Lease::NotHeld { .. }) {
+/// The objects that are blocked. `None` if nothing is known about them.
+fn blocked(
+    objects: &[Value],
+    lease: &Lease,
+    verdict: impl Fn(&Value) -> Verdict,
+) -> Option<Vec<Judged>> {
+    if matches!(lease, Lease::NotHeld { .. }) {
         return None;
     }
     let judged = objects.iter().map(|it| {
@@ -84,16 +68,22 @@ fn among(kind: &Kind, objects: &[Value], judge: &Judge) -> Option<Finding> {
         Judged {
             namespace: text("namespace"),
             name: text("name"),
-            verdict: (kind.verdict)(judge, it),
+            verdict: verdict(it),
         }
     });
-    let blocked: Vec<_> = judged
-        .filter(|it| it.verdict.state == State::Blocked)
-        .collect();
-    let (several, all) = (kind.several, objects.len());
+    let blocked = judged.filter(|it| it.verdict.state == State::Blocked);
+    Some(blocked.collect())
+}
+
+/// The finding of a check about `all` objects of a kind; the last of the words is what
+/// `5spot explain` is given.
+fn finding(
+    [check, several, explained]: [&'static str; 3],
+    blocked: &[Judged],
+    all: usize,
+) -> Finding {
     if blocked.is_empty() {
-        let message = format!("none of {all} {several} is blocked");
-        return Some(Finding::ok(kind.check, message));
+        return Finding::ok(check, format!("none of {all} {several} is blocked"));
     }
     let named = blocked.iter().take(NAMED);
     let named =
@@ -107,10 +97,7 @@ fn among(kind: &Kind, objects: &[Value], judge: &Judge) -> Option<Finding> {
         blocked.len(),
         named.join(", ")
     );
-    let remedy = format!(
-        "`5spot status -A` lists them first, `5spot explain {}` says what to do",
-        kind.explained
-    );
-    let finding = Finding::warning(kind.check, message).remedy(remedy);
-    Some((kind.about)(finding, blocked))
+    Finding::warning(check, message).remedy(format!(
+        "`5spot status -A` lists them first, `5spot explain {explained}` says what to do"
+    ))
 }
