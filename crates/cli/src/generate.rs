@@ -6,6 +6,7 @@ mod image;
 mod man;
 mod manifests;
 mod metrics;
+mod network;
 mod node;
 mod rbac;
 mod reference;

@@ -4,15 +4,16 @@ use std::num::NonZeroU32;
 
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_controller::program::{NAME, reclaim_override};
-use fivespot_install::controller::{Network, POLICIES_SINCE, Settings};
+use fivespot_install::controller::{POLICIES_SINCE, Settings};
 use fivespot_install::file;
 use fivespot_schedule::Duration;
 use kubemu_admission::KubeVersion;
 use serde_json::{Map, Value};
 
 use super::image::{AGENT, ImageArgs};
+use super::network::NetworkArgs;
 use super::node::NodeArgs;
-use super::rbac::{RightsArgs, check_namespace};
+use super::rbac::RightsArgs;
 use super::{Output, default_version, failed};
 use crate::Failure;
 
@@ -46,23 +47,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "VERSION", default_value_t = default_version())]
     kube_version: KubeVersion,
 
-    /// Ports of API servers that the NetworkPolicies let the operator and the webhook connect to:
-    /// those of this cluster and of the workload clusters
-    #[arg(
-        long,
-        value_name = "PORT,...",
-        value_delimiter = ',',
-        default_values_t = Network::default().egress_ports,
-    )]
-    egress_port: Vec<u16>,
-
-    /// Namespace from which the NetworkPolicies let metrics be read
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value_t = Network::default().metrics_namespace,
-    )]
-    metrics_namespace: String,
+    #[command(flatten)]
+    network: NetworkArgs,
 
     /// Source of a volume with compiled time zones for the operator, as YAML or JSON: an entry of
     /// the volumes of a pod without its name, such as
@@ -101,7 +87,6 @@ impl Args {
                 &self.webhook_image,
             )?;
         }
-        check_namespace(&self.metrics_namespace)?;
         self.rights.warn(self.kube_version.minor());
         let settings = Settings {
             rights: self.rights.rights()?,
@@ -111,10 +96,7 @@ impl Args {
             webhook_image: self.webhook_image.clone(),
             replicas: self.replicas.get(),
             kube_minor: self.kube_version.minor(),
-            network: Network {
-                egress_ports: self.egress_port.iter().copied().collect(),
-                metrics_namespace: self.metrics_namespace.clone(),
-            },
+            network: self.network.network()?,
             node_features: self.nodes.features(self.kube_version.minor())?,
             zoneinfo: self.zoneinfo_volume.as_deref().map(volume).transpose()?,
         };

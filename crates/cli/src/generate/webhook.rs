@@ -4,13 +4,13 @@ use std::num::NonZeroU32;
 
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::capacity_policy::kinds_in;
-use fivespot_install::controller::Network;
 use fivespot_install::file;
 use fivespot_install::webhook::{CertificateManager, MATCH_CONDITIONS_SINCE, Settings};
 use fivespot_webhook::program::{NAME, ValidationActions};
 use kubemu_admission::KubeVersion;
 
 use super::image::ImageArgs;
+use super::network::NetworkArgs;
 use super::node::NodeArgs;
 use super::rbac::check_namespace;
 use super::{Output, failed};
@@ -68,22 +68,8 @@ pub(super) struct Args {
     #[arg(long)]
     capacity_targets: bool,
 
-    /// Ports of the API server that the NetworkPolicy lets the webhook connect to
-    #[arg(
-        long,
-        value_name = "PORT,...",
-        value_delimiter = ',',
-        default_values_t = Network::default().egress_ports,
-    )]
-    egress_port: Vec<u16>,
-
-    /// Namespace from which the NetworkPolicy lets metrics be read
-    #[arg(
-        long,
-        value_name = "NAME",
-        default_value_t = Network::default().metrics_namespace,
-    )]
-    metrics_namespace: String,
+    #[command(flatten)]
+    network: NetworkArgs,
 
     #[command(flatten)]
     nodes: NodeArgs,
@@ -105,7 +91,6 @@ impl Args {
         self.images.check("--image", NAME, &self.image)?;
         self.actions.validator()?;
         check_namespace(&self.operator_namespace)?;
-        check_namespace(&self.metrics_namespace)?;
         file::webhook(&Settings {
             namespace: self.operator_namespace.clone(),
             image: self.image.clone(),
@@ -116,10 +101,7 @@ impl Args {
             capacity_targets: self
                 .capacity_targets
                 .then(|| kinds_in(&self.operator_namespace)),
-            network: Network {
-                egress_ports: self.egress_port.iter().copied().collect(),
-                metrics_namespace: self.metrics_namespace.clone(),
-            },
+            network: self.network.network()?,
             node_features: self.nodes.features(self.kube_version.minor())?,
         })
         .map_err(failed)
