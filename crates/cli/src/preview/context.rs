@@ -64,14 +64,15 @@ impl Context {
 
     fn read<T: DeserializeOwned>(&mut self, document: &Document) -> Option<T> {
         let read = serde_json::from_value(document.object.clone());
-        read.map_err(|error| {
-            self.warnings.push(format!(
-                "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
-                 server would reject)",
-                document.origin
-            ));
-        })
-        .ok()
+        read.map_err(|error| self.warn(document, &error)).ok()
+    }
+
+    fn warn(&mut self, document: &Document, error: &serde_json::Error) {
+        self.warnings.push(format!(
+            "{} is left out: {error}; correct it (`5spot validate` reports everything that a server \
+             would reject)",
+            document.origin
+        ));
     }
 
     fn add_namespace(&mut self, document: &Document) {
@@ -89,11 +90,7 @@ impl Context {
         let (kind, name) = (document.text("/kind"), document.text("/metadata/name"));
         match SharedSchedule::of_spec(kind, &document.object["spec"]) {
             Ok(schedule) => self.inputs.set_shared([namespace, kind, name], schedule),
-            Err(error) => self.warnings.push(format!(
-                "{} is left out: {error}; correct it (`5spot validate` reports everything that a \
-                 server would reject)",
-                document.origin
-            )),
+            Err(error) => self.warn(document, &error),
         }
     }
 }
