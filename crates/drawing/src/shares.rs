@@ -11,12 +11,6 @@ pub struct Shares {
     pub title: String,
     /// The prefix of the ids of the picture, so that two pictures in one page have different ids.
     pub prefix: &'static str,
-    /// The label of the total: `always on`.
-    pub whole: &'static str,
-    /// The label of the bar: `used`.
-    pub part: &'static str,
-    /// The label of the line: `wanted`.
-    pub line: &'static str,
     /// The bars, from top to bottom.
     pub rows: Vec<Share>,
     /// The width in pixels that the page has for the picture. `None` if it is not known.
@@ -28,9 +22,9 @@ pub struct Shares {
 pub struct Share {
     /// The name at the left.
     pub name: String,
-    /// The length of the bar as a share of the total, from 0 to 1.
+    /// The used share of what a machine that is always on has, from 0 to 1: the length of the bar.
     pub part: f64,
-    /// The position of the line, from 0 to 1. `None` if there is no line.
+    /// The wanted share, from 0 to 1: the position of a line. `None` if there is no line.
     pub line: Option<f64>,
     /// The value as text.
     pub text: String,
@@ -117,19 +111,12 @@ fn legend(out: &mut String, shares: &Shares, top: u32) {
     let (middle, y) = (top + 12, top + 2);
     let _ = write!(
         out,
-        r#"<g aria-hidden="true"><rect class="k-window" x="0" y="{y}" width="14" height="12"/><text class="soft" x="20" y="{middle}">{}</text>"#,
-        escape(shares.part),
-    );
-    let _ = write!(
-        out,
-        r#"<rect class="weekend box-line" x="90" y="{y}" width="14" height="12"/><text class="soft" x="110" y="{middle}">{}</text>"#,
-        escape(shares.whole),
+        r#"<g aria-hidden="true"><rect class="k-window" x="0" y="{y}" width="14" height="12"/><text class="soft" x="20" y="{middle}">used</text><rect class="weekend box-line" x="90" y="{y}" width="14" height="12"/><text class="soft" x="110" y="{middle}">always on</text>"#,
     );
     if shares.rows.iter().any(|row| row.line.is_some()) {
         let _ = write!(
             out,
-            r#"<rect class="k-running" x="200" y="{top}" width="2" height="16"/><text class="soft" x="210" y="{middle}">{}</text>"#,
-            escape(shares.line),
+            r#"<rect class="k-running" x="200" y="{top}" width="2" height="16"/><text class="soft" x="210" y="{middle}">wanted</text>"#,
         );
     }
     out.push_str("</g>");
@@ -161,9 +148,6 @@ mod tests {
         Shares {
             title: "Hours by team".to_owned(),
             prefix: "team-",
-            whole: "always on",
-            part: "used",
-            line: "wanted",
             width: None,
             rows: vec![row("a <b>", 0.5, Some(0.25)), row("c", 1.5, None)],
         }

@@ -183,9 +183,6 @@ fn shares(title: String, prefix: &'static str, rows: Vec<Share>) -> Shares {
     Shares {
         title,
         prefix,
-        whole: "always on",
-        part: "used",
-        line: "wanted",
         rows,
         width: None,
     }
