@@ -25,12 +25,6 @@ pub(super) struct Runner<'r> {
     pub(super) restart: Option<&'r str>,
 }
 
-/// Why a promise ended before its last step.
-enum StepError {
-    Broken(String),
-    CannotRun(String),
-}
-
 impl Runner<'_> {
     /// Runs a promise with a machine, and removes it.
     pub(super) async fn run(
@@ -41,13 +35,8 @@ impl Runner<'_> {
         let begun = Instant::now();
         let mut verdict = Verdict::Kept;
         for step in promise.steps.iter().copied().flatten() {
-            let done = self.run_step(*step, &mut subject).await;
-            match done {
-                Ok(()) => {}
-                Err(StepError::Broken(why)) => verdict = Verdict::Broken(why),
-                Err(StepError::CannotRun(why)) => verdict = Verdict::NotRun(why),
-            }
-            if verdict != Verdict::Kept {
+            if let Err(ended) = self.run_step(*step, &mut subject).await {
+                verdict = ended;
                 break;
             }
         }
@@ -64,29 +53,33 @@ impl Runner<'_> {
         }
     }
 
-    async fn run_step(&self, step: Step, subject: &mut Subject) -> Result<(), StepError> {
+    /// Runs a step.
+    ///
+    /// # Errors
+    /// The promise ends with it, with that verdict.
+    async fn run_step(&self, step: Step, subject: &mut Subject) -> Result<(), Verdict> {
         match step {
             Step::Create(limits) => {
                 let created = self.clusters.create(subject, limits).await;
                 let what = "the ScheduledMachine is refused";
-                created.map_err(|why| StepError::CannotRun(format!("{what}: {why}")))
+                created.map_err(|why| Verdict::NotRun(format!("{what}: {why}")))
             }
             Step::AddPod { has_budget } => {
                 let added = self.add_pod(subject, has_budget).await;
                 let what = "no pod can be put on the Node";
-                added.map_err(|why| StepError::CannotRun(format!("{what}: {why}")))
+                added.map_err(|why| Verdict::NotRun(format!("{what}: {why}")))
             }
             Step::Apply(change) => {
                 let done = self.change(change, subject).await;
-                done.map_err(StepError::CannotRun)
+                done.map_err(Verdict::NotRun)
             }
             Step::Await(fact) => {
                 let result = self.wait(fact, subject).await;
-                result.map_err(StepError::Broken)
+                result.map_err(Verdict::Broken)
             }
             Step::Require(fact) => {
                 let result = self.wait(fact, subject).await;
-                result.map_err(StepError::CannotRun)
+                result.map_err(Verdict::NotRun)
             }
         }
     }
