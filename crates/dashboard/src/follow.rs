@@ -30,9 +30,7 @@ const LEASE_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
     let leases = async {
         loop {
-            let leases = reader.leases(now().await).await;
-            state.set_lease(leases.machines);
-            state.set_capacity_lease(leases.capacities);
+            state.set_leases(reader.leases(now().await).await);
             tokio::time::sleep(LEASE_INTERVAL).await;
         }
     };
@@ -44,13 +42,33 @@ pub(crate) async fn follow(reader: &Reader, state: &State, now: &Now) {
 }
 
 async fn objects(reader: &Reader, state: &State) {
+    let sets = reader.watch::<ScheduledMachineSet>();
+    let capacities = reader.watch::<ScheduledCapacity>();
+    let overrides = reader.watch::<ScheduleOverride>();
+    let calendars = reader.watch::<ScheduleCalendar>();
+    // A class, an override, a calendar or a shared schedule that cannot be decoded counts as none.
     futures::join!(
         machines(reader, state),
-        sets(reader, state),
-        classes(reader, state),
-        capacities(reader, state),
-        overrides(reader, state),
-        calendars(reader, state),
+        follow_kind("ScheduledMachineSets", sets, state, |name, found| {
+            state.change_set(&name, found.map(decoded));
+        }),
+        follow_kind(CAPACITIES, capacities, state, |name, found| {
+            state.change_capacity(&name, found.map(decoded));
+        }),
+        follow_kind(CLASSES, reader.classes(), state, |name, found| {
+            let found = found.and_then(|it| decoded(it).ok());
+            let spec = found.map(|of: ScheduledMachineClass| of.spec);
+            state.change_class(&name.name, spec);
+        }),
+        follow_kind("ScheduleOverrides", overrides, state, |name, found| {
+            let found = found.and_then(|it| decoded(it).ok());
+            state.change_override(&name, found.map(Arc::new));
+        }),
+        follow_kind("ScheduleCalendars", calendars, state, |name, found| {
+            let found = found.and_then(|it| decoded(it).ok());
+            let dates = found.map(|of: ScheduleCalendar| of.spec.dates());
+            state.change_calendar(&name, dates);
+        }),
         shared::<TimeBasedSpotSchedule>("TimeBasedSpotSchedules", reader, state),
         shared::<CapitalMarketsSchedule>("CapitalMarketsSchedules", reader, state),
         events(reader, state)
@@ -66,50 +84,6 @@ async fn machines(reader: &Reader, state: &State) {
     follow_objects(changes, report, |listed| match listed {
         Ok(()) => state.set_listed(),
         Err(error) => state.set_watch_error(error.to_string()),
-    })
-    .await;
-}
-
-async fn capacities(reader: &Reader, state: &State) {
-    let changes = reader.watch::<ScheduledCapacity>();
-    follow_kind(CAPACITIES, changes, state, |name, found| {
-        state.change_capacity(&name, found.map(decoded));
-    })
-    .await;
-}
-
-async fn sets(reader: &Reader, state: &State) {
-    let changes = reader.watch::<ScheduledMachineSet>();
-    follow_kind("ScheduledMachineSets", changes, state, |name, found| {
-        state.change_set(&name, found.map(decoded));
-    })
-    .await;
-}
-
-// A class, an override, a calendar or a shared schedule that cannot be decoded counts as none.
-async fn classes(reader: &Reader, state: &State) {
-    follow_kind(CLASSES, reader.classes(), state, |name, found| {
-        let found: Option<ScheduledMachineClass> = found.and_then(|it| decoded(it).ok());
-        state.change_class(&name.name, found.map(|of| of.spec));
-    })
-    .await;
-}
-
-async fn overrides(reader: &Reader, state: &State) {
-    let changes = reader.watch::<ScheduleOverride>();
-    follow_kind("ScheduleOverrides", changes, state, |name, found| {
-        let found = found.and_then(|found| decoded(found).ok());
-        state.change_override(&name, found.map(Arc::new));
-    })
-    .await;
-}
-
-async fn calendars(reader: &Reader, state: &State) {
-    let changes = reader.watch::<ScheduleCalendar>();
-    follow_kind("ScheduleCalendars", changes, state, |name, found| {
-        let found: Option<ScheduleCalendar> = found.and_then(|it| decoded(it).ok());
-        let dates = found.map(|of| of.spec.dates());
-        state.change_calendar(&name, dates);
     })
     .await;
 }

@@ -23,6 +23,7 @@ use maud::{DOCTYPE, Markup, html};
 
 use crate::filter::{Column, Filter, Order, PAGE};
 use crate::machine::Machine;
+use crate::reader::Leases;
 use crate::state::{Objects, Snapshot};
 pub(crate) use instant::{
     in_zone, instant_and_distance, local, relative, text_in_zone, whose_times,
@@ -130,7 +131,7 @@ pub(crate) fn not_found(root: &str) -> Body {
 /// Notices about errors in following the cluster.
 pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
     html! {
-        @if let Some(Lease::NotHeld { cause, .. }) = &snapshot.lease {
+        @if let Lease::NotHeld { cause, .. } = &snapshot.leases.machines {
             p.notice.no-operator role="alert" {
                 strong { "No operator runs" } ", so no machine starts or stops: " (in_zone(cause, zone)) ". "
                 (Remedy::NO_OPERATOR.text)
@@ -177,10 +178,12 @@ pub(crate) fn notices(snapshot: &Snapshot, zone: &TimeZone) -> Markup {
 
 /// The Lease of the controller of capacities, if it differs from the operator's and there are any.
 fn own_lease_of_capacities(snapshot: &Snapshot) -> Option<&Lease> {
-    let own = snapshot.capacity_lease.as_ref();
-    own.filter(|_| {
-        !snapshot.capacities.all.is_empty() && snapshot.capacity_lease != snapshot.lease
-    })
+    let Leases {
+        machines,
+        capacities,
+    } = &snapshot.leases;
+    Some(capacities)
+        .filter(|_| !snapshot.capacities.all.is_empty() && capacities != machines)
 }
 
 /// `1 machine`, `12 machines`.

@@ -58,6 +58,7 @@ pub(crate) trait ObjectWatch<K>:
 impl<K, S: Stream<Item = watcher::Result<watcher::Event<K>>>> ObjectWatch<K> for S {}
 
 /// Whether their controllers hold their Leases.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leases {
     pub(crate) machines: Lease,
     /// The operator's too, unless capacities have a controller of their own.
@@ -98,6 +99,15 @@ impl Default for LeaseLocation {
         Self {
             namespace: name::SYSTEM_NAMESPACE.to_owned(),
             name: name::LEADER_LEASE.to_owned(),
+        }
+    }
+}
+
+impl Default for Leases {
+    fn default() -> Self {
+        Self {
+            machines: Lease::Held,
+            capacities: Lease::Held,
         }
     }
 }

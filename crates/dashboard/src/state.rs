@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fivespot_api::verdict::{Lease, Verdict};
+use fivespot_api::verdict::Verdict;
 use fivespot_api::{
     ScheduleOverride, ScheduledCapacity, ScheduledMachineClassSpec, ScheduledMachineSet,
     SharedSchedule,
@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use crate::decoded::Decoded;
 use crate::followed::FollowedInputs;
 use crate::machine::{Machine, PhaseHistory};
-use crate::reader::EventRecord;
+use crate::reader::{EventRecord, Leases};
 
 /// The largest number of objects of one kind that are kept. More are counted and not shown.
 const MAX_OBJECTS: usize = 20_000;
@@ -44,13 +44,11 @@ pub(crate) struct Snapshot {
     pub(crate) is_listed: bool,
     /// Why the cluster cannot be read at present.
     pub(crate) watch_error: Option<String>,
-    /// Whether an operator holds its Lease; `None` before the first read.
-    pub(crate) lease: Option<Lease>,
+    /// Whether the controllers hold their Leases. Before the first read, they are assumed to.
+    pub(crate) leases: Leases,
     pub(crate) capacities: Objects<Decoded<ScheduledCapacity>>,
     /// The sets of machines.
     pub(crate) sets: Objects<Decoded<ScheduledMachineSet>>,
-    /// Whether what reconciles capacities holds its Lease; `None` before the first read.
-    pub(crate) capacity_lease: Option<Lease>,
     /// The kinds other than ScheduledMachine that cannot be read at present, and why.
     pub(crate) unreadable: BTreeMap<&'static str, String>,
 }
@@ -95,10 +93,9 @@ impl<T> Objects<T> {
 }
 
 impl Snapshot {
-    /// The verdict about a machine. Before the Lease was read, an operator is assumed.
+    /// The verdict about a machine.
     pub(crate) fn verdict(&self, machine: &Machine, now: Timestamp) -> Verdict {
-        let lease = self.lease.as_ref().unwrap_or(&Lease::Held);
-        machine.verdict(lease, now)
+        machine.verdict(&self.leases.machines, now)
     }
 
     /// The kinds that are not readable at present and that the pages would show, and why. Nobody
@@ -279,30 +276,17 @@ impl State {
         }
     }
 
-    /// Records whether an operator holds its Lease.
-    pub(crate) fn set_lease(&self, lease: Lease) {
-        self.set(|current| &mut current.lease, Some(lease));
-    }
-
-    /// Records whether what reconciles capacities holds its Lease.
-    pub(crate) fn set_capacity_lease(&self, lease: Lease) {
-        self.set(|current| &mut current.capacity_lease, Some(lease));
+    /// Records whether the controllers hold their Leases.
+    pub(crate) fn set_leases(&self, leases: Leases) {
+        let previous = std::mem::replace(&mut self.lock().leases, leases.clone());
+        if previous != leases {
+            self.notify();
+        }
     }
 
     /// Records that all objects of a kind have been read.
     pub(crate) fn set_readable(&self, kind: &'static str) {
         if self.lock().unreadable.remove(kind).is_some() {
-            self.notify();
-        }
-    }
-
-    /// Sets a field, which is a change only if it had another value.
-    fn set<T: PartialEq>(&self, field: fn(&mut Snapshot) -> &mut T, new: T) {
-        let mut current = self.lock();
-        let field = field(&mut current);
-        if *field != new {
-            *field = new;
-            drop(current);
             self.notify();
         }
     }

@@ -26,7 +26,7 @@ use tower::ServiceExt as _;
 use crate::decoded::decoded;
 use crate::filter::Filter;
 use crate::machine::{Machine, PhaseHistory};
-use crate::reader::{EventRecord, Reader, read_only};
+use crate::reader::{EventRecord, Leases, Reader, read_only};
 use crate::schedule_inputs::ScheduleInputs;
 use crate::serve::{Audience, Dashboard, Options};
 use crate::state::State;
@@ -533,6 +533,14 @@ fn a_killed_machine_is_not_drawn_as_wanted() {
     assert_eq!(planned(&killed), []);
 }
 
+/// The Lease of an operator that reconciles capacities too.
+fn not_held(lease: Lease) -> Leases {
+    Leases {
+        machines: lease.clone(),
+        capacities: lease,
+    }
+}
+
 #[test]
 fn a_banner_says_that_no_operator_runs_and_no_state_is_believed() {
     let now = at("2026-03-06T12:00:00Z");
@@ -542,15 +550,15 @@ fn a_banner_says_that_no_operator_runs_and_no_state_is_believed() {
         let week = text(&page::week::body(&snapshot, &Filter::default(), now));
         (week, page::judged(&snapshot, now)[0].verdict.state)
     };
-    state.set_lease(Lease::Held);
+    state.set_leases(Leases::default());
     let (page, judged) = shown(&state);
     assert!(!page.contains("No operator runs"), "{page}");
     assert_eq!(judged, VerdictState::Serving);
     let changes = state.changes();
-    state.set_lease(Lease::NotHeld {
+    state.set_leases(not_held(Lease::NotHeld {
         cause: "5spot-0 renewed the Lease 5m ago".to_owned(),
         since: None,
-    });
+    }));
     assert!(changes.has_changed().unwrap(), "open pages are updated");
     let (page, judged) = shown(&state);
     assert!(page.contains("5spot-0 renewed the Lease 5m ago"), "{page}");
@@ -561,10 +569,10 @@ fn a_banner_says_that_no_operator_runs_and_no_state_is_believed() {
 fn the_banner_tells_its_instants_in_the_time_zone_of_the_page() {
     let now = at("2026-03-06T12:00:00Z");
     let state = machines_in(&json!("Active"), 1);
-    state.set_lease(Lease::NotHeld {
+    state.set_leases(not_held(Lease::NotHeld {
         cause: "5spot-0 renewed the Lease at 2026-03-06T11:55:00Z".to_owned(),
         since: None,
-    });
+    }));
     let filter = Filter {
         zone: "Asia/Tokyo".to_owned(),
         ..Filter::default()

@@ -1,7 +1,7 @@
 //! The list of capacities.
 
+use fivespot_api::verdict::Verdict;
 use fivespot_api::verdict::capacity::verdict;
-use fivespot_api::verdict::{Lease, Verdict};
 use fivespot_api::{CapacityPhase, ScheduledCapacity};
 use fivespot_drawing::most_frequent_zone;
 use jiff::Timestamp;
@@ -29,9 +29,9 @@ const HEADS: [&str; 7] = [
 /// A capacity, or why it cannot be decoded, with the verdict about it.
 type JudgedCapacity = Judged<Decoded<ScheduledCapacity>>;
 
-/// All capacities. Before the Lease was read, a controller is assumed.
+/// All capacities.
 fn judged(snapshot: &Snapshot, now: Timestamp) -> Vec<JudgedCapacity> {
-    let lease = snapshot.capacity_lease.as_ref().unwrap_or(&Lease::Held);
+    let lease = &snapshot.leases.capacities;
     Judged::all(&snapshot.capacities, |object| match object {
         Ok(object) => verdict(object, lease, now),
         Err(error) => Verdict::undecoded(error),

@@ -209,8 +209,7 @@ fn capacities_are_judged_by_the_lease_of_their_own_controller_where_they_have_on
     let both = read(&[fresh, lapsed]);
     assert_eq!(both.machines, Lease::Held);
     let state = three();
-    state.set_lease(both.machines);
-    state.set_capacity_lease(both.capacities);
+    state.set_leases(both);
     let page = shown(&state, &Filter::default());
     for part in [
         "No controller of ScheduledCapacities runs, so no value changes",
