@@ -4,80 +4,76 @@ use std::fmt::Write as _;
 
 use crate::{Costs, Item, Report};
 
-/// The columns.
-const COLUMNS: [&str; 24] = [
-    "month",
-    "namespace",
-    "name",
-    "label",
-    "startTime",
-    "endTime",
-    "wantedSeconds",
-    "activeSeconds",
-    "provisioningSeconds",
-    "lateSeconds",
-    "usedSeconds",
-    "alwaysOnSeconds",
-    "reclaims",
-    "rate",
-    "currency",
-    "money",
-    "moneyAlwaysOn",
-    "moneySaved",
-    "kilowattHours",
-    "kilowattHoursSaved",
-    "co2Kilograms",
-    "co2KilogramsSaved",
-    "state",
-    "auditedSeconds",
+/// A column: its head, and its cell of a machine.
+type Column = (&'static str, fn(&Report, &Item) -> String);
+
+const COLUMNS: [Column; 24] = [
+    ("month", |report, _| report.month.to_string()),
+    ("namespace", |_, of| of.namespace.clone()),
+    ("name", |_, of| of.name.clone()),
+    ("label", |_, of| of.label_value.clone().unwrap_or_default()),
+    ("startTime", |_, of| of.start_time.to_string()),
+    ("endTime", |report, _| report.end_time.to_string()),
+    ("wantedSeconds", |_, of| {
+        of.figures.wanted_seconds.to_string()
+    }),
+    ("activeSeconds", |_, of| {
+        of.figures.active_seconds.to_string()
+    }),
+    ("provisioningSeconds", |_, of| {
+        of.figures.provisioning_seconds.to_string()
+    }),
+    ("lateSeconds", |_, of| of.figures.late_seconds.to_string()),
+    ("usedSeconds", |_, of| of.figures.used_seconds.to_string()),
+    ("alwaysOnSeconds", |_, of| {
+        of.figures.always_on_seconds.to_string()
+    }),
+    ("reclaims", |_, of| of.figures.reclaims.to_string()),
+    ("rate", |_, of| of.rate.clone().unwrap_or_default()),
+    ("currency", |report, of| {
+        let currency = report.currency.as_ref().filter(|_| of.costs.is_some());
+        currency.cloned().unwrap_or_default()
+    }),
+    ("money", |_, of| cost(of, |of| of.used.money, 2)),
+    ("moneyAlwaysOn", |_, of| {
+        cost(of, |of| of.always_on.money, 2)
+    }),
+    ("moneySaved", |_, of| cost(of, |of| of.saved.money, 2)),
+    ("kilowattHours", |_, of| {
+        cost(of, |of| of.used.kilowatt_hours, 3)
+    }),
+    ("kilowattHoursSaved", |_, of| {
+        cost(of, |of| of.saved.kilowatt_hours, 3)
+    }),
+    ("co2Kilograms", |_, of| {
+        cost(of, |of| of.used.co2_kilograms, 3)
+    }),
+    ("co2KilogramsSaved", |_, of| {
+        cost(of, |of| of.saved.co2_kilograms, 3)
+    }),
+    ("state", |_, of| {
+        let verdict = of.verdict.as_ref();
+        verdict.map_or_else(String::new, |it| it.state.to_string())
+    }),
+    ("auditedSeconds", |_, of| {
+        of.figures.audited_seconds.to_string()
+    }),
 ];
+
+fn cost(item: &Item, of: fn(&Costs) -> f64, digits: usize) -> String {
+    let cost = item.costs.as_ref().map(of);
+    cost.map_or_else(String::new, |cost| format!("{cost:.digits$}"))
+}
 
 /// The whole file, with a header line. Cannot fail.
 pub fn document(report: &Report) -> String {
-    let mut out = COLUMNS.join(",");
+    let mut out = COLUMNS.map(|(head, _)| head).join(",");
     out.push_str("\r\n");
     for item in &report.items {
-        let cells = cells(report, item).map(|cell| quoted(&cell));
+        let cells = COLUMNS.map(|(_, cell)| quoted(&cell(report, item)));
         let _ = write!(out, "{}\r\n", cells.join(","));
     }
     out
-}
-
-fn cells(report: &Report, item: &Item) -> [String; COLUMNS.len()] {
-    let figures = &item.figures;
-    let cost = |of: fn(&Costs) -> f64, digits: usize| {
-        let cost = item.costs.as_ref().map(of);
-        cost.map_or_else(String::new, |cost| format!("{cost:.digits$}"))
-    };
-    let currency = report.currency.as_ref().filter(|_| item.costs.is_some());
-    [
-        report.month.to_string(),
-        item.namespace.clone(),
-        item.name.clone(),
-        item.label_value.clone().unwrap_or_default(),
-        item.start_time.to_string(),
-        report.end_time.to_string(),
-        figures.wanted_seconds.to_string(),
-        figures.active_seconds.to_string(),
-        figures.provisioning_seconds.to_string(),
-        figures.late_seconds.to_string(),
-        figures.used_seconds.to_string(),
-        figures.always_on_seconds.to_string(),
-        figures.reclaims.to_string(),
-        item.rate.clone().unwrap_or_default(),
-        currency.cloned().unwrap_or_default(),
-        cost(|of| of.used.money, 2),
-        cost(|of| of.always_on.money, 2),
-        cost(|of| of.saved.money, 2),
-        cost(|of| of.used.kilowatt_hours, 3),
-        cost(|of| of.saved.kilowatt_hours, 3),
-        cost(|of| of.used.co2_kilograms, 3),
-        cost(|of| of.saved.co2_kilograms, 3),
-        item.verdict
-            .as_ref()
-            .map_or_else(String::new, |it| it.state.to_string()),
-        figures.audited_seconds.to_string(),
-    ]
 }
 
 fn quoted(cell: &str) -> String {
