@@ -67,49 +67,16 @@ pub(crate) fn objects(
     }
 }
 
-/// Reads a ScheduledMachine.
-///
-/// # Errors
-/// 5-Spot is not installed, there is no such machine, or it may not be read.
-pub(crate) async fn machine(
-    client: &Client,
-    address: &str,
-    namespace: &str,
-    name: &str,
-) -> Result<DynamicObject, Failure> {
-    object(client, address, namespace, Named::machine(name)).await
-}
-
 /// Reads the object that an argument names, in the selected namespace.
 ///
 /// # Errors
-/// As [`machine`].
+/// 5-Spot is not installed, there is no such object, or it may not be read.
 pub(crate) async fn named(
     client: &Client,
     address: &str,
     named: Named<'_>,
 ) -> Result<DynamicObject, Failure> {
-    object(client, address, client.default_namespace(), named).await
-}
-
-/// Reads an object, if the user may read it and it exists.
-pub(crate) async fn readable(
-    client: &Client,
-    namespace: &str,
-    named: Named<'_>,
-) -> Option<DynamicObject> {
-    let served = named.served();
-    let api: Api<DynamicObject> =
-        Api::namespaced_with(client.clone(), namespace, &served);
-    api.get_opt(named.name).await.ok().flatten()
-}
-
-async fn object(
-    client: &Client,
-    address: &str,
-    namespace: &str,
-    named: Named<'_>,
-) -> Result<DynamicObject, Failure> {
+    let namespace = client.default_namespace();
     let (served, Named { resource, name }) = (named.served(), named);
     let api: Api<DynamicObject> =
         Api::namespaced_with(client.clone(), namespace, &served);
@@ -127,6 +94,18 @@ async fn object(
         }
         _ => Err(not_found(resource, namespace, name)),
     }
+}
+
+/// Reads an object, if the user may read it and it exists.
+pub(crate) async fn readable(
+    client: &Client,
+    namespace: &str,
+    named: Named<'_>,
+) -> Option<DynamicObject> {
+    let served = named.served();
+    let api: Api<DynamicObject> =
+        Api::namespaced_with(client.clone(), namespace, &served);
+    api.get_opt(named.name).await.ok().flatten()
 }
 
 /// There is no ScheduledMachine of that name in that namespace.

@@ -212,7 +212,7 @@ async fn read(args: &Args, name: &str) -> Result<(Inspection, Lease), Failure> {
     options.namespaces = Namespaces::Only(BTreeSet::from([namespace.clone()]));
     let key = Key::new(namespace.clone(), name);
     let what = format!("reading ScheduledMachine {namespace}/{name}");
-    cluster::machine(&client, &address, &namespace, name).await?;
+    cluster::named(&client, &address, Named::machine(name)).await?;
     match inspect(options, &key).await {
         Ok(Some(mut inspection)) => {
             // Uses the current time of the cluster, which may have a virtual clock.

@@ -196,7 +196,7 @@ pub(crate) async fn machine(
     name: &str,
 ) -> Result<(ScheduledMachine, Result<Context, Failure>), Failure> {
     let namespace = client.default_namespace();
-    let found = cluster::machine(client, address, namespace, name).await?;
+    let found = cluster::named(client, address, Named::machine(name)).await?;
     let spec = Some(&found.data["spec"]);
     let context = context(client, Selection::Named(name), spec).await;
     let machine = serde_json::to_value(found).and_then(serde_json::from_value);
