@@ -78,13 +78,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     };
     print_start(&printer, &args, &clock, &format!("https://{address}"));
     print_next(&printer, &args, &written);
-    let settings = dashboard::DashboardSettings {
-        server: &server,
-        clock: &clock,
-        address,
-        rates,
-    };
-    dashboard::start(&printer, settings).await?;
+    dashboard::start(&printer, &server, &clock, address, rates).await?;
     apply(&printer, &args, &server, objects).await?;
 
     run_clock(&clock, args.speed);
