@@ -190,16 +190,21 @@ impl Machine {
         self
     }
 
-    /// Whether an exception of the schedule refers to that calendar of its namespace.
-    pub(crate) fn refers_to(&self, calendar: &str) -> bool {
-        self.spec()
-            .is_some_and(|spec| spec.schedule.calendars().any(|it| it == calendar))
+    /// Whether an exception of the schedule refers to that calendar.
+    pub(crate) fn refers_to(&self, calendar: &Key) -> bool {
+        let spec = self
+            .spec()
+            .filter(|_| self.name.namespace == calendar.namespace);
+        spec.is_some_and(|spec| spec.schedule.calendars().any(|it| it == calendar.name))
     }
 
-    /// Whether its schedule is the object of that kind and name of its namespace.
-    pub(crate) fn follows(&self, kind: &str, name: &str) -> bool {
-        let reference = self.spec().and_then(|spec| spec.schedule.reference());
-        reference.is_some_and(|it| it.kind == kind && it.name == name)
+    /// Whether its schedule is the object of that kind and name.
+    pub(crate) fn follows(&self, kind: &str, schedule: &Key) -> bool {
+        let spec = self
+            .spec()
+            .filter(|_| self.name.namespace == schedule.namespace);
+        let reference = spec.and_then(|spec| spec.schedule.reference());
+        reference.is_some_and(|it| it.kind == kind && it.name == schedule.name)
     }
 
     /// The verdict that every command shows too.

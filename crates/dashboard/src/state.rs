@@ -109,18 +109,6 @@ impl Snapshot {
         all.filter(move |(kind, _)| *kind != CLASSES || has_class())
     }
 
-    /// Recomputes the schedules of the machines in the namespace of `changed` for which
-    /// `is_affected` returns true.
-    fn update_schedules(
-        &mut self,
-        changed: &Key,
-        is_affected: impl Fn(&Machine) -> bool,
-    ) {
-        self.update_machines(|machine| {
-            machine.name.namespace == changed.namespace && is_affected(machine)
-        });
-    }
-
     /// Reads again what the machines for which `is_affected` returns true depend on. Other machines
     /// are unchanged: a fleet has thousands of machines, and each may have an override.
     fn update_machines(&mut self, is_affected: impl Fn(&Machine) -> bool) {
@@ -178,9 +166,10 @@ impl State {
     pub(crate) fn change_override(&self, name: &Key, new: Option<Arc<ScheduleOverride>>) {
         self.change(|current| {
             let changed = current.schedule_inputs.change_override(name, new);
-            current.update_schedules(name, |machine| {
+            current.update_machines(|machine| {
                 let mut changed = changed.iter();
-                changed.any(|it| it.is_about(&machine.name.name, &machine.labels))
+                machine.name.namespace == name.namespace
+                    && changed.any(|it| it.is_about(&machine.name.name, &machine.labels))
             });
         });
     }
@@ -189,7 +178,7 @@ impl State {
     pub(crate) fn change_calendar(&self, name: &Key, new: Option<Dates>) {
         self.change(|current| {
             current.schedule_inputs.change_calendar(name, new);
-            current.update_schedules(name, |machine| machine.refers_to(&name.name));
+            current.update_machines(|machine| machine.refers_to(name));
         });
     }
 
@@ -214,7 +203,7 @@ impl State {
     ) {
         self.change(|current| {
             current.schedule_inputs.change_shared(kind, name, new);
-            current.update_schedules(name, |machine| machine.follows(kind, &name.name));
+            current.update_machines(|machine| machine.follows(kind, name));
         });
     }
 
