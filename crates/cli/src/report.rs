@@ -182,21 +182,11 @@ fn planned_report(
         );
     }
     let mut notes = context.warnings().to_vec();
-    let machines: Vec<Machine> = machines
-        .iter()
-        .map(
-            |document| match PlannedMachine::of(document, &context, namespace) {
-                Ok(machine) => {
-                    notes.extend(machine.notes().map(|note| machine.about(&note)));
-                    planned(machine, query.month)
-                }
-                Err(failure) => {
-                    notes.push(failure.to_string());
-                    without_account(document, namespace)
-                }
-            },
-        )
-        .collect();
+    let machines = accounts(&machines, namespace, &mut notes, |document| {
+        let machine = PlannedMachine::of(document, &context, namespace)?;
+        let notes = machine.notes().map(|note| machine.about(&note)).collect();
+        Ok((planned(machine, query.month), notes))
+    });
     let capacities = counted(&capacities, &context, (namespace, None), query, &mut notes);
     let report = Report {
         is_forecast: true,
@@ -218,13 +208,32 @@ fn planned(machine: PlannedMachine, month: Month) -> Machine {
     }
 }
 
-/// A machine that is listed without an account.
-fn without_account(document: &Document, namespace: Option<&str>) -> Machine {
-    Machine {
-        namespace: namespace_of(document, namespace).to_owned(),
-        name: document.text("/metadata/name").to_owned(),
-        ..Machine::default()
+/// The machines with their accounts, and the notes about each. One that `read` fails to read is
+/// listed without an account, with a note. `namespace` is that of objects without one.
+fn accounts(
+    documents: &[Document],
+    namespace: Option<&str>,
+    notes: &mut Vec<String>,
+    read: impl Fn(&Document) -> Result<(Machine, Vec<String>), Failure>,
+) -> Vec<Machine> {
+    let mut machines = Vec::new();
+    for document in documents {
+        machines.push(match read(document) {
+            Ok((machine, about)) => {
+                notes.extend(about);
+                machine
+            }
+            Err(failure) => {
+                notes.push(failure.to_string());
+                Machine {
+                    namespace: namespace_of(document, namespace).to_owned(),
+                    name: document.text("/metadata/name").to_owned(),
+                    ..Machine::default()
+                }
+            }
+        });
     }
+    machines
 }
 
 /// Creates the report about the ScheduledMachines among `documents`, with a note about each one that
@@ -243,21 +252,9 @@ fn report(
     let context = Context::of(&documents, None);
     let (machines, capacities) = source::machines_and_capacities(documents);
     let mut notes = context.warnings().to_vec();
-    let machines: Vec<Machine> = machines
-        .iter()
-        .map(
-            |document| match machine(document, &context, &judge.lease, now) {
-                Ok((machine, note)) => {
-                    notes.extend(note);
-                    machine
-                }
-                Err(failure) => {
-                    notes.push(failure.to_string());
-                    without_account(document, None)
-                }
-            },
-        )
-        .collect();
+    let machines = accounts(&machines, None, &mut notes, |document| {
+        machine(document, &context, &judge.lease, now)
+    });
     let judged = (None, Some(judge));
     let capacities = counted(&capacities, &context, judged, query, &mut notes);
     Ok((
@@ -303,7 +300,7 @@ fn machine(
     context: &Context,
     lease: &Lease,
     now: Timestamp,
-) -> Result<(Machine, Option<String>), Failure> {
+) -> Result<(Machine, Vec<String>), Failure> {
     let mut object: ScheduledMachine = serde_json::from_value(document.object.clone())
         .map_err(|error| undecodable(&document.origin, error))?;
     let namespace = object.metadata.namespace.clone().unwrap_or_default();
@@ -325,7 +322,7 @@ fn machine(
         let (namespace, name) = (&machine.namespace, &machine.name);
         format!("{namespace}/{name}: {}", class_not_known(class))
     });
-    Ok((machine, unknown))
+    Ok((machine, unknown.into_iter().collect()))
 }
 
 /// Reads a file of rates.
