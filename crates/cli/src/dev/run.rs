@@ -61,7 +61,7 @@ pub(crate) async fn run(args: Args) -> Result<Outcome, Failure> {
     install(&printer, &client, args.server.kube_version.minor()).await?;
     if !args.no_simulator {
         let workload = credentials.certificate_kubeconfig(address, "5spot-dev");
-        simulate(simulation(&server, clock.clone(), workload)).await?;
+        simulate(&server, clock.clone(), workload).await?;
     }
     operator::register(&client, &clock, !args.no_controller).await?;
     if !args.no_controller {
@@ -234,21 +234,18 @@ async fn install(
     Ok(())
 }
 
-fn simulation(
+/// Starts the simulated Cluster API.
+async fn simulate(
     server: &Server,
     clock: Clock,
     kubeconfig: String,
-) -> fivespot_sim::Options {
-    fivespot_sim::Options {
+) -> Result<(), Failure> {
+    let simulation = fivespot_sim::Options {
         client: server.client_as(User::new(SIMULATOR, &["system:masters"])),
         clock,
         contract: fivespot_sim::Contract::V1Beta2,
         kubeconfig: Some(kubeconfig),
-    }
-}
-
-/// Starts the simulated Cluster API.
-async fn simulate(simulation: fivespot_sim::Options) -> Result<(), Failure> {
+    };
     fivespot_sim::install(&simulation).await.map_err(|status| {
         Failure::new("installing the simulated Cluster API", status)
             .remedy("choose another --data-dir, or use --no-simulator")
