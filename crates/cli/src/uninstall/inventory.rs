@@ -174,35 +174,33 @@ impl Inventory {
         operator: &Operator,
         options: RemovalOptions,
     ) -> Result<Self, Failure> {
-        let failed = |why: String| {
+        let found = Self::found(reader, operator, options).await;
+        found.map_err(|why| {
             Failure::new("reading what is installed", why)
                 .remedy("run it as a cluster administrator")
-        };
+        })
+    }
+
+    async fn found(
+        reader: &Reader,
+        operator: &Operator,
+        options: RemovalOptions,
+    ) -> Result<Self, String> {
         let mut inventory = Self {
             has_running_operator: is_lease_fresh(reader, operator).await,
             ..Self::default()
         };
-        inventory.crds(reader).await.map_err(failed)?;
+        inventory.crds(reader).await?;
         let unlabelled = unlabelled();
         for kind in &RUNNING {
-            let found = inventory
-                .installed(reader, kind, &unlabelled)
-                .await
-                .map_err(failed)?;
+            let found = inventory.installed(reader, kind, &unlabelled).await?;
             inventory.running.extend(found);
         }
         for kind in &REST {
-            let found = inventory
-                .installed(reader, kind, &unlabelled)
-                .await
-                .map_err(failed)?;
+            let found = inventory.installed(reader, kind, &unlabelled).await?;
             inventory.rest.extend(found);
         }
-        for found in inventory
-            .installed(reader, &NAMESPACE, &unlabelled)
-            .await
-            .map_err(failed)?
-        {
+        for found in inventory.installed(reader, &NAMESPACE, &unlabelled).await? {
             if namespace::is_created(&found.name) {
                 let reason = namespace::why_kept(reader, &found.name, options).await;
                 inventory.namespaces.push((found, reason));
