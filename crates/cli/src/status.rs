@@ -141,41 +141,8 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         None if args.all_namespaces => Selection::All,
         None => Selection::Namespace,
     };
-    let mut zones = Zones::default();
-    if named.is_some() {
-        for object in &objects {
-            zones.read(&client, &json!(object)).await;
-        }
-    }
     let found = match named {
-        Some(named) if named.is_capacity() => Found {
-            capacities: {
-                let documents = objects.into_iter().map(source::capacity);
-                let documents = documents.collect::<Result<Vec<_>, _>>()?;
-                Capacities::of(&client, selection, &judge, &zones, &documents).await
-            },
-            ..Found::default()
-        },
-        Some(named) => match named.machine_selector() {
-            None => Found {
-                machines: rows(&judge, &zones, &values(&objects)),
-                ..Found::default()
-            },
-            Some(selector) => {
-                let params = ListParams::default().labels(&selector);
-                let machines = api_of::<ScheduledMachine>(&client, false);
-                let of_set = listed(&machines, &params, &address).await?;
-                let of_set = values(&set::owned(&objects, of_set));
-                for machine in &of_set {
-                    zones.read(&client, machine).await;
-                }
-                Found {
-                    sets: Sets::of(&objects, &of_set, &judge),
-                    machines: rows(&judge, &zones, &of_set),
-                    ..Found::default()
-                }
-            }
-        },
+        Some(named) => about(&client, &address, named, objects, &judge).await?,
         None => everything(&client, selection, &judge, &values(&objects)).await,
     };
     let instants = args.output.instants(&judge);
@@ -192,6 +159,48 @@ async fn show(args: &Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
         Outcome::No
     } else {
         Outcome::Yes
+    })
+}
+
+/// What there is to say of the object that was asked for by its name.
+async fn about(
+    client: &Client,
+    address: &str,
+    named: Named<'_>,
+    objects: Vec<DynamicObject>,
+    judge: &Judge,
+) -> Result<Found, Failure> {
+    let mut zones = Zones::default();
+    for object in &objects {
+        zones.read(client, &json!(object)).await;
+    }
+    if named.is_capacity() {
+        let documents = objects.into_iter().map(source::capacity);
+        let documents = documents.collect::<Result<Vec<_>, _>>()?;
+        let selection = Selection::Named(named.name);
+        return Ok(Found {
+            capacities: Capacities::of(client, selection, judge, &zones, &documents)
+                .await,
+            ..Found::default()
+        });
+    }
+    let Some(selector) = named.machine_selector() else {
+        return Ok(Found {
+            machines: rows(judge, &zones, &values(&objects)),
+            ..Found::default()
+        });
+    };
+    let params = ListParams::default().labels(&selector);
+    let machines = api_of::<ScheduledMachine>(client, false);
+    let of_set = listed(&machines, &params, address).await?;
+    let of_set = values(&set::owned(&objects, of_set));
+    for machine in &of_set {
+        zones.read(client, machine).await;
+    }
+    Ok(Found {
+        sets: Sets::of(&objects, &of_set, judge),
+        machines: rows(judge, &zones, &of_set),
+        ..Found::default()
     })
 }
 
