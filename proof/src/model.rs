@@ -11,6 +11,7 @@ mod changes;
 mod cluster_api;
 mod end;
 mod environment;
+mod following;
 mod hosts;
 mod interner;
 mod invariant;

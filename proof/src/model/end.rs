@@ -1,9 +1,4 @@
-//! Liveness: from any state, without further faults and with every component acting, the model
-//! settles in the desired state. This is computed here, state by state, instead of by a liveness
-//! checker, which would miss infinite cycles.
-
-use std::hash::Hasher as _;
-use std::sync::PoisonError;
+//! The desired state in which the model settles.
 
 use fivespot_api::{Phase, ScheduledMachine, ShutdownReason, name, rules};
 use fivespot_capi::key;
@@ -17,6 +12,7 @@ use super::environment::{
     Environment, FOREIGN, OUR_TAINT, TEMPLATE, THEIRS, UID, is_deleting, is_our_node,
     is_ours,
 };
+use super::following::{BOUND, Following, end, settles};
 use super::operator::RequestOutcome;
 use super::schedule_at::ScheduleAt;
 use super::server::{
@@ -26,32 +22,24 @@ use super::state::{
     FaultBudget, INSTANTS, Kind, Pod, SETTLED, State, WorkloadReachability, instant,
 };
 
-/// How many steps may lead from any state to the end of the last day.
-const BOUND: usize = 600;
-
 impl Environment {
-    /// Whether the model settles in the desired state from `state` within [`BOUND`] steps.
+    /// Whether the model settles in the desired state from `state`.
     pub(crate) fn reaches_desired_state(&self, state: &State) -> bool {
-        let mut state = without_faults(state);
-        let mut passed = Vec::new();
-        for _ in 0..BOUND {
-            let print = fingerprint(&state);
-            if self.is_settled(print) {
-                self.settle(passed);
-                return true;
+        let first = without_faults(state);
+        settles(&self.settled, first, |state| self.following(state))
+    }
+
+    fn following(&self, state: &State) -> Following<State> {
+        match self.next_in_place(state) {
+            Some(next) => Following::State(next),
+            None if self.is_wrong(state) => Following::Wrong,
+            None if usize::from(state.now) + 1 < INSTANTS.len() => {
+                let mut later = state.clone();
+                later.now += 1;
+                Following::State(later)
             }
-            passed.push(print);
-            match self.next_in_place(&state) {
-                Some(next) => state = next,
-                None if self.is_wrong(&state) => return false,
-                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
-                None => {
-                    self.settle(passed);
-                    return true;
-                }
-            }
+            None => Following::End,
         }
-        false
     }
 
     /// Whether a state in which nothing changes before the next instant is not as it should be.
@@ -82,15 +70,7 @@ impl Environment {
 
     /// The objects in the final state, for the report.
     pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
-        let mut state = without_faults(state);
-        for _ in 0..BOUND {
-            match self.next_in_place(&state) {
-                Some(next) => state = next,
-                None if self.is_wrong(&state) => break,
-                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
-                None => break,
-            }
-        }
+        let state = end(without_faults(state), |state| self.following(state));
         let objects = Kind::ALL
             .into_iter()
             .filter_map(|kind| self.get(&state, kind))
@@ -418,26 +398,6 @@ impl Environment {
             || is_refused
             || is_unadopted
     }
-
-    fn is_settled(&self, print: u64) -> bool {
-        self.settled
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .contains(&print)
-    }
-
-    fn settle(&self, prints: Vec<u64>) {
-        self.settled
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(prints);
-    }
-}
-
-pub(super) fn fingerprint(state: &impl std::hash::Hash) -> u64 {
-    let mut hasher = std::hash::DefaultHasher::new();
-    state.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The same state without further faults. A disruption budget that allows no eviction and an

@@ -1,8 +1,5 @@
 //! Shared by all states: the objects that any of them contains, and how writes change them.
 
-use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
-
 use fivespot_api::{Enforcement, ScheduledMachine, name};
 use fivespot_capi::{Contract, key};
 use fivespot_plan::{Action, Memory};
@@ -10,7 +7,8 @@ use serde_json::{Value, json};
 
 use super::Step;
 use super::changes::ExternalChange;
-use super::interner::{Id, Interner};
+use super::following::Settled;
+use super::interner::{Interner, Memo};
 use super::invariant::Invariant;
 use super::operator::{PendingWrites, PlanInput, PlanOutcome};
 use super::state::{Core, FaultBudget, Kind, Objects, Pod, State, WorkloadReachability};
@@ -46,16 +44,15 @@ pub(crate) struct Effect {
 /// The data shared by all states.
 #[derive(Default)]
 pub(crate) struct Environment {
-    pub(crate) objects: Interner<String, Value>,
-    pub(crate) machines: Interner<String, ScheduledMachine>,
-    pub(crate) memories: Interner<String, Memory>,
-    pub(crate) pending_writes: Interner<String, PendingWrites>,
-    /// The planner's answers: it is pure, so that each is computed once.
-    pub(crate) plan_outcomes: RwLock<HashMap<PlanInput, PlanOutcome>>,
+    pub(crate) objects: Interner<Value>,
+    pub(crate) machines: Interner<ScheduledMachine>,
+    pub(crate) memories: Interner<Memory>,
+    pub(crate) pending_writes: Interner<PendingWrites>,
+    /// The planner's answers: it is pure.
+    pub(crate) plan_outcomes: Memo<PlanInput, PlanOutcome>,
     /// The effect of each step: most states do not differ in what it depends on.
-    pub(crate) effects: RwLock<HashMap<(Step, Core), Effect>>,
-    /// Fingerprints of states from which the model settles in the desired state.
-    pub(crate) settled: RwLock<std::collections::HashSet<u64>>,
+    pub(crate) effects: Memo<(Step, Core), Effect>,
+    pub(crate) settled: Settled,
 }
 
 impl Environment {
@@ -64,7 +61,7 @@ impl Environment {
     pub(crate) fn first(&self, is_timed: bool, budget: FaultBudget) -> State {
         let mut state = State {
             now: 0,
-            sm: Some(self.intern_sm(scheduled_machine(is_timed))),
+            sm: Some(self.machines.intern(scheduled_machine(is_timed))),
             objects: Objects::default(),
             pod: Pod::None,
             is_guarded: true,
@@ -76,12 +73,12 @@ impl Environment {
             cached_sm: None,
             cached: Default::default(),
             is_cache_behind: false,
-            memory: self.intern_memory(Memory::default()),
+            memory: self.memories.intern_shown(Memory::default()),
             pending: None,
             budget,
             broken: None,
         };
-        state.put(Kind::Cluster, Some(self.intern(cluster())));
+        state.put(Kind::Cluster, Some(self.objects.intern(cluster())));
         state.catch_up();
         state
     }
@@ -140,65 +137,24 @@ impl Environment {
         step: Step,
         act: impl FnOnce(&mut State) -> bool,
     ) -> bool {
-        let key = (step, state.core());
-        let effects = self.effects.read().unwrap_or_else(PoisonError::into_inner);
-        let known = effects.get(&key).copied();
-        drop(effects);
-        let effect = known.unwrap_or_else(|| {
+        let effect = self.effects.of((step, state.core()), || {
             let mut next = State {
                 is_cache_behind: false,
                 broken: None,
                 ..state.clone()
             };
             let has_moved = act(&mut next);
-            let effect = Effect {
+            Effect {
                 core: next.core(),
                 is_cache_behind: next.is_cache_behind,
                 broken: next.broken,
                 has_moved,
-            };
-            let mut effects =
-                self.effects.write().unwrap_or_else(PoisonError::into_inner);
-            effects.insert(key, effect);
-            effect
+            }
         });
         state.set_core(effect.core);
         state.is_cache_behind |= effect.is_cache_behind;
         state.broken = effect.broken.or(state.broken);
         effect.has_moved
-    }
-
-    /// Stores an object; its resourceVersion is its number.
-    pub(crate) fn intern(&self, mut object: Value) -> Id {
-        if let Some(meta) = object["metadata"].as_object_mut() {
-            meta.remove("resourceVersion");
-        }
-        let key = object.to_string();
-        self.objects.intern(key, |id| {
-            object["metadata"]["resourceVersion"] = json!(id.version());
-            object
-        })
-    }
-
-    /// Stores a ScheduledMachine; its resourceVersion is its number.
-    pub(crate) fn intern_sm(&self, mut object: ScheduledMachine) -> Id {
-        object.metadata.resource_version = None;
-        let key = serde_json::to_string(&object).unwrap_or_default();
-        self.machines.intern(key, |id| {
-            object.metadata.resource_version = Some(id.version());
-            object
-        })
-    }
-
-    /// Stores the operator's memory.
-    pub(crate) fn intern_memory(&self, memory: Memory) -> Id {
-        self.memories.intern(format!("{memory:?}"), |_| memory)
-    }
-
-    /// Stores the writes in flight.
-    pub(crate) fn intern_pending(&self, pending: PendingWrites) -> Id {
-        self.pending_writes
-            .intern(format!("{pending:?}"), |_| pending)
     }
 
     /// The object of this kind.
@@ -215,7 +171,7 @@ impl Environment {
     ) {
         if let Some(mut object) = self.get(state, kind) {
             change(&mut object);
-            state.put(kind, Some(self.intern(object)));
+            state.put(kind, Some(self.objects.intern(object)));
         }
     }
 
@@ -228,7 +184,7 @@ impl Environment {
         if let Some(id) = state.sm {
             let mut object = (*self.machines.of(id)).clone();
             change(&mut object);
-            state.sm = Some(self.intern_sm(object));
+            state.sm = Some(self.machines.intern(object));
         }
     }
 
@@ -237,7 +193,7 @@ impl Environment {
         let count = &mut state.created_counts[kind as usize];
         *count = count.saturating_add(1);
         object["metadata"]["uid"] = json!(format!("{}-{count}", kind.api_kind()));
-        state.put(kind, Some(self.intern(object)));
+        state.put(kind, Some(self.objects.intern(object)));
     }
 
     /// DELETE: marks an object that has finalizers, removes one that has none.

@@ -13,15 +13,16 @@ mod end;
 mod operator;
 mod server;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, RwLock};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use fivespot_api::{PreparedClass, ScheduledMachine, ScheduledMachineClassSpec, name};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use stateright::Property;
 
-use super::interner::{Id, Interner};
+use super::following::Settled;
+use super::interner::{Id, Interner, Memo};
 use super::state::FaultBudget;
 use operator::{PendingWrites, PlanInput, PlanOutcome};
 
@@ -252,14 +253,13 @@ pub(crate) enum Step {
 /// Shared by all states: the objects that any of them contains, and the planner's answers.
 pub(crate) struct Environment {
     classes: [Option<PreparedClass>; 3],
-    objects: Interner<String, Value>,
-    machines: Interner<String, ScheduledMachine>,
-    pending_writes: Interner<String, PendingWrites>,
-    plan_outcomes: RwLock<HashMap<PlanInput, PlanOutcome>>,
+    objects: Interner<Value>,
+    machines: Interner<ScheduledMachine>,
+    pending_writes: Interner<PendingWrites>,
+    plan_outcomes: Memo<PlanInput, PlanOutcome>,
     /// The ScheduledMachine with the status that a plan writes.
-    reported: RwLock<HashMap<Id, Id>>,
-    /// Fingerprints of states from which the model settles in the desired state.
-    settled: RwLock<HashSet<u64>>,
+    reported: Memo<Id, Id>,
+    settled: Settled,
 }
 
 /// The model.
@@ -433,16 +433,16 @@ impl Environment {
             objects: Interner::default(),
             machines: Interner::default(),
             pending_writes: Interner::default(),
-            plan_outcomes: RwLock::default(),
-            reported: RwLock::default(),
-            settled: RwLock::default(),
+            plan_outcomes: Memo::default(),
+            reported: Memo::default(),
+            settled: Settled::default(),
         }
     }
 
     /// The ScheduledMachines as they are created, before a window.
     fn first(&self, machines: usize) -> State {
         let machine = |at: usize| Competitor {
-            sm: scheduled_machine(at).map(|sm| self.intern_sm(sm)),
+            sm: scheduled_machine(at).map(|sm| self.machines.intern(sm)),
             objects: Default::default(),
             created: 0,
             offered: None,
@@ -472,31 +472,6 @@ impl Environment {
         let class = self.classes[class as usize].as_ref();
         sm.spec.resolve(class, &BTreeMap::new());
         sm
-    }
-
-    fn intern(&self, mut object: Value) -> Id {
-        if let Some(meta) = object["metadata"].as_object_mut() {
-            meta.remove("resourceVersion");
-        }
-        let key = object.to_string();
-        self.objects.intern(key, |id| {
-            object["metadata"]["resourceVersion"] = json!(id.version());
-            object
-        })
-    }
-
-    fn intern_sm(&self, mut object: ScheduledMachine) -> Id {
-        object.metadata.resource_version = None;
-        let key = serde_json::to_string(&object).unwrap_or_default();
-        self.machines.intern(key, |id| {
-            object.metadata.resource_version = Some(id.version());
-            object
-        })
-    }
-
-    fn intern_pending(&self, pending: PendingWrites) -> Id {
-        self.pending_writes
-            .intern(format!("{pending:?}"), |_| pending)
     }
 
     fn get(&self, state: &State, at: u8, kind: Kind) -> Option<Value> {

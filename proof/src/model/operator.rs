@@ -167,7 +167,7 @@ impl Environment {
             return Some(next);
         };
         precondition.holds(&self.machines.of(stored)).then(|| {
-            Next::Send(self.intern_pending(PendingWrites {
+            Next::Send(self.pending_writes.intern_shown(PendingWrites {
                 from: stored,
                 precondition: None,
                 ..(*pending).clone()
@@ -211,14 +211,14 @@ impl Environment {
             self.update_memory(state, |memory, _| memory.succeeded(&pending.sent));
         }
         if !pending.actions.is_empty() || pending.status.is_some() {
-            state.pending = Some(self.intern_pending(pending));
+            state.pending = Some(self.pending_writes.intern_shown(pending));
         }
     }
 
     /// The operator crashes and loses its memory.
     pub(crate) fn crash(&self, state: &mut State) {
         state.pending = None;
-        state.memory = self.intern_memory(Memory::default());
+        state.memory = self.memories.intern_shown(Memory::default());
     }
 
     fn send_status(
@@ -246,23 +246,13 @@ impl Environment {
     ) {
         let mut memory = (*self.memories.of(state.memory)).clone();
         change(&mut memory, instant(state.now));
-        state.memory = self.intern_memory(memory);
+        state.memory = self.memories.intern_shown(memory);
     }
 
     /// Returns the planner's answer, computed once for each question.
-    pub(crate) fn plan_once(&self, input: PlanInput) -> PlanOutcome {
-        let known = |plan_outcomes: &std::collections::HashMap<
-            PlanInput,
-            PlanOutcome,
-        >| { plan_outcomes.get(&input).copied() };
-        if let Some(outcome) = self.plan_outcomes.read().ok().as_deref().and_then(known) {
-            return outcome;
-        }
-        let outcome = self.compute_plan(input);
-        if let Ok(mut plan_outcomes) = self.plan_outcomes.write() {
-            plan_outcomes.insert(input, outcome);
-        }
-        outcome
+    fn plan_once(&self, input: PlanInput) -> PlanOutcome {
+        let compute = || self.compute_plan(input);
+        self.plan_outcomes.of(input, compute)
     }
 
     fn compute_plan(&self, input: PlanInput) -> PlanOutcome {
@@ -317,7 +307,7 @@ impl Environment {
         } else if actions.is_empty() && status.is_none() {
             Next::Rest
         } else {
-            Next::Send(self.intern_pending(PendingWrites {
+            Next::Send(self.pending_writes.intern_shown(PendingWrites {
                 from: input.sm,
                 planned: input.now,
                 overriding: input.overriding,
@@ -342,7 +332,7 @@ impl Environment {
             }))
         };
         PlanOutcome {
-            memory: self.intern_memory(memory),
+            memory: self.memories.intern_shown(memory),
             next,
             requeue_at,
             is_delayed,

@@ -254,7 +254,7 @@ impl Environment {
         if after.spec != before.spec {
             after.metadata.generation = before.metadata.generation.map(|last| last + 1);
         }
-        state.sm = Some(self.intern_sm(after));
+        state.sm = Some(self.machines.intern(after));
         Response::Done
     }
 
@@ -286,7 +286,7 @@ impl Environment {
         if object == before {
             state.broken = Some(Invariant::Idempotent);
         }
-        state.put(kind, Some(self.intern(object)));
+        state.put(kind, Some(self.objects.intern(object)));
         Response::Done
     }
 

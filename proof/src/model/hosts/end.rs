@@ -1,42 +1,29 @@
 //! Liveness: from any state, without further faults, with every component acting and turns in the order
 //! of priority, the model settles in the desired state.
 
-use std::sync::PoisonError;
-
-use super::super::end::fingerprint;
+use super::super::following::{BOUND, Following, end, settles};
 use super::super::state::FaultBudget;
 use super::{Class, Environment, HOSTS, INSTANTS, Kind, Pending, SETTLED, State};
 
-/// How many steps may lead from any state to the end of the last day.
-const BOUND: usize = 600;
-
 impl Environment {
-    /// Whether the model settles in the desired state from `state` within [`BOUND`] steps.
+    /// Whether the model settles in the desired state from `state`.
     pub(super) fn reaches_desired_state(&self, state: &State) -> bool {
-        let mut state = without_faults(state);
-        let mut passed = Vec::new();
-        for _ in 0..BOUND {
-            let print = fingerprint(&state);
-            let settled = self.settled.read().unwrap_or_else(PoisonError::into_inner);
-            if settled.contains(&print) {
-                break;
+        let first = without_faults(state);
+        settles(&self.settled, first, |state| self.following(state))
+    }
+
+    fn following(&self, state: &State) -> Following<State> {
+        match self.next_in_place(state) {
+            Some(next) if self.is_out_of_turn(state, &next) => Following::Wrong,
+            Some(next) => Following::State(next),
+            None if self.is_wrong(state) => Following::Wrong,
+            None if usize::from(state.now) + 1 < INSTANTS.len() => {
+                let mut later = state.clone();
+                later.now += 1;
+                Following::State(later)
             }
-            drop(settled);
-            passed.push(print);
-            match self.next_in_place(&state) {
-                Some(next) if self.is_out_of_turn(&state, &next) => return false,
-                Some(next) => state = next,
-                None if self.is_wrong(&state) => return false,
-                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
-                None => break,
-            }
-            if passed.len() == BOUND {
-                return false;
-            }
+            None => Following::End,
         }
-        let mut settled = self.settled.write().unwrap_or_else(PoisonError::into_inner);
-        settled.extend(passed);
-        true
     }
 
     /// The state in which nothing happens any more before the next instant.
@@ -52,16 +39,7 @@ impl Environment {
 
     /// What is at the end that a state leads to, for the report.
     pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
-        let mut state = without_faults(state);
-        for _ in 0..BOUND {
-            match self.next_in_place(&state) {
-                Some(next) if self.is_out_of_turn(&state, &next) => break,
-                Some(next) => state = next,
-                None if self.is_wrong(&state) => break,
-                None if usize::from(state.now) + 1 < INSTANTS.len() => state.now += 1,
-                None => break,
-            }
-        }
+        let state = end(without_faults(state), |state| self.following(state));
         let machines = state.machines.iter().flat_map(|machine| {
             let sm = machine.sm.map(|id| self.machines.of(id));
             let sm = sm.and_then(|sm| serde_json::to_string(&*sm).ok());

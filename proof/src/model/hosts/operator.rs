@@ -1,7 +1,5 @@
 //! The operator around the shipped planner: observe, offer a host, plan, send one write at a time.
 
-use std::sync::PoisonError;
-
 use fivespot_api::ScheduledMachineStatus;
 use fivespot_api::host_claim::{Holder, HostClaim};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
@@ -245,20 +243,8 @@ impl Environment {
 
     /// Returns the planner's answer, computed once for each question.
     fn plan_once(&self, input: PlanInput) -> PlanOutcome {
-        let known = self
-            .plan_outcomes
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&input)
-            .copied();
-        known.unwrap_or_else(|| {
-            let outcome = self.compute_plan(input);
-            self.plan_outcomes
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .insert(input, outcome);
-            outcome
-        })
+        let compute = || self.compute_plan(input);
+        self.plan_outcomes.of(input, compute)
     }
 
     fn compute_plan(&self, input: PlanInput) -> PlanOutcome {
@@ -279,7 +265,7 @@ impl Environment {
         } else if planned.actions.is_empty() && planned.status.is_none() {
             Next::Rest
         } else {
-            Next::Send(self.intern_pending(PendingWrites {
+            Next::Send(self.pending_writes.intern_shown(PendingWrites {
                 from: input.sm,
                 had_objects: input.objects.iter().any(Option::is_some),
                 had_claim: input.leases.iter().any(is_own),

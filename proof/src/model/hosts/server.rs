@@ -1,7 +1,5 @@
 //! The API server, Cluster API and the users, with the laws that each write is checked against.
 
-use std::sync::PoisonError;
-
 use fivespot_api::host_claim::HostClaim;
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_plan::{Action, Call, Step};
@@ -122,7 +120,7 @@ impl Environment {
         if kind != Kind::Bootstrap {
             object["metadata"]["finalizers"] = json!([HELD]);
         }
-        machine.objects[kind as usize] = Some(self.intern(object));
+        machine.objects[kind as usize] = Some(self.objects.intern(object));
         Response::Done
     }
 
@@ -152,7 +150,7 @@ impl Environment {
         }
         json_merge(&mut object, patch);
         state.machines[usize::from(at)].objects[kind as usize] =
-            Some(self.intern(object));
+            Some(self.objects.intern(object));
         Response::Done
     }
 
@@ -171,7 +169,7 @@ impl Environment {
         }
         let id = object["metadata"]["finalizers"].is_array().then(|| {
             object["metadata"]["deletionTimestamp"] = json!("2026-03-06T00:00:00Z");
-            self.intern(object)
+            self.objects.intern(object)
         });
         state.machines[usize::from(at)].objects[kind as usize] = id;
         Response::Done
@@ -236,20 +234,11 @@ impl Environment {
         sm: &ScheduledMachine,
         status: &ScheduledMachineStatus,
     ) -> Id {
-        let reported = self.reported.read().unwrap_or_else(PoisonError::into_inner);
-        let known = reported.get(&plan).copied();
-        drop(reported);
-        known.unwrap_or_else(|| {
-            let id = self.intern_sm(ScheduledMachine {
+        self.reported.of(plan, || {
+            self.machines.intern(ScheduledMachine {
                 status: as_stored(status),
                 ..sm.clone()
-            });
-            let mut reported = self
-                .reported
-                .write()
-                .unwrap_or_else(PoisonError::into_inner);
-            reported.insert(plan, id);
-            id
+            })
         })
     }
 
@@ -262,7 +251,7 @@ impl Environment {
         }
         let is_over = sm.metadata.deletion_timestamp.is_some()
             && sm.metadata.finalizers.as_ref().is_none_or(Vec::is_empty);
-        machine.sm = (!is_over).then(|| self.intern_sm(sm));
+        machine.sm = (!is_over).then(|| self.machines.intern(sm));
         if is_over {
             // The operator keeps nothing about an object that is gone.
             machine.pending = None;
@@ -303,7 +292,7 @@ impl Environment {
             let owners = object["metadata"]["ownerReferences"].as_array_mut();
             if let Some(owners) = owners.filter(|owners| !owners.contains(&owner)) {
                 owners.push(owner);
-                let id = self.intern(object);
+                let id = self.objects.intern(object);
                 state.machines[usize::from(at)].objects[kind as usize] = Some(id);
                 has_adopted = true;
             }
@@ -350,7 +339,7 @@ impl Environment {
         let annotations = &mut machine["metadata"]["annotations"];
         let is_new = annotations[name::RECLAIM_ANNOTATION].is_null();
         annotations[name::RECLAIM_ANNOTATION] = json!("the owner is back");
-        let id = self.intern(machine);
+        let id = self.objects.intern(machine);
         state.machines[usize::from(at)].objects[Kind::Machine as usize] = Some(id);
         is_new
     }
