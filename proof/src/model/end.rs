@@ -51,11 +51,8 @@ impl Environment {
     }
 
     /// The state that an undisturbed day reaches at this instant.
-    pub(crate) fn undisturbed(&self, now: u8, first: State) -> State {
-        let mut state = State {
-            is_guarded: false,
-            ..first
-        };
+    pub(crate) fn undisturbed(&self, now: u8, mut state: State) -> State {
+        state.is_guarded = false;
         // A planner that never settles is detected from whatever state it has reached.
         for _ in 0..BOUND {
             match self.next_in_place(&state) {

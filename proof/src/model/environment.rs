@@ -59,7 +59,7 @@ impl Environment {
     /// The initial state; with a lead time and the end policy CompleteByWindowEnd if it
     /// `is_timed`.
     pub(crate) fn first(&self, is_timed: bool, budget: FaultBudget) -> State {
-        let mut state = State {
+        let core = Core {
             now: 0,
             sm: Some(self.machines.intern(scheduled_machine(is_timed))),
             objects: Objects::default(),
@@ -67,14 +67,17 @@ impl Environment {
             is_guarded: true,
             reachability: WorkloadReachability::Answers,
             overriding: None,
-            cached_override: None,
             refuses_adoption: false,
             created_counts: Default::default(),
+            memory: self.memories.intern_shown(Memory::default()),
+            pending: None,
+        };
+        let mut state = State {
+            core,
+            cached_override: None,
             cached_sm: None,
             cached: Default::default(),
             is_cache_behind: false,
-            memory: self.memories.intern_shown(Memory::default()),
-            pending: None,
             budget,
             broken: None,
         };
@@ -109,11 +112,9 @@ impl Environment {
     pub(crate) fn reclaimed(&self, now: u8, mut state: State) -> State {
         state.pod = Pod::None;
         self.apply_external_change(&mut state, ExternalChange::Reclaim);
-        let away = self.undisturbed(now, state);
-        State {
-            is_guarded: false,
-            ..away
-        }
+        let mut away = self.undisturbed(now, state);
+        away.is_guarded = false;
+        away
     }
 
     /// The same state after a return earlier on this day.
@@ -137,7 +138,7 @@ impl Environment {
         step: Step,
         act: impl FnOnce(&mut State) -> bool,
     ) -> bool {
-        let effect = self.effects.of((step, state.core()), || {
+        let effect = self.effects.of((step, state.core), || {
             let mut next = State {
                 is_cache_behind: false,
                 broken: None,
@@ -145,13 +146,13 @@ impl Environment {
             };
             let has_moved = act(&mut next);
             Effect {
-                core: next.core(),
+                core: next.core,
                 is_cache_behind: next.is_cache_behind,
                 broken: next.broken,
                 has_moved,
             }
         });
-        state.set_core(effect.core);
+        state.core = effect.core;
         state.is_cache_behind |= effect.is_cache_behind;
         state.broken = effect.broken.or(state.broken);
         effect.has_moved

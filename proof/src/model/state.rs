@@ -1,6 +1,8 @@
 //! One state of the model: the server, the operator's caches and memory, and what may still
 //! happen.
 
+use std::ops::{Deref, DerefMut};
+
 use jiff::Timestamp;
 
 use super::interner::Id;
@@ -136,6 +138,24 @@ pub(crate) struct FaultBudget {
 /// One state of the model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct State {
+    pub(crate) core: Core,
+    /// The operator's cache of ScheduledMachines, which may be stale.
+    pub(crate) cached_sm: Option<Id>,
+    /// The operator's cache of all other objects in the management cluster, stale independently.
+    pub(crate) cached: [Option<Id>; CACHED],
+    /// The override in the operator's cache.
+    pub(crate) cached_override: Option<Override>,
+    /// Whether a cache lacks a write of the operator.
+    pub(crate) is_cache_behind: bool,
+    pub(crate) budget: FaultBudget,
+    /// The law that the last step violated.
+    pub(crate) broken: Option<super::invariant::Invariant>,
+}
+
+/// The state without the operator's caches and without the remaining faults: all that a step depends
+/// on, and all that it changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Core {
     pub(crate) now: u8,
     /// The ScheduledMachine on the server.
     pub(crate) sm: Option<Id>,
@@ -150,70 +170,26 @@ pub(crate) struct State {
     pub(crate) refuses_adoption: bool,
     /// How many objects of each kind there have been: their uids.
     pub(crate) created_counts: [u8; KINDS],
-    /// The operator's cache of ScheduledMachines, which may be stale.
-    pub(crate) cached_sm: Option<Id>,
-    /// The operator's cache of all other objects in the management cluster, stale independently.
-    pub(crate) cached: [Option<Id>; CACHED],
-    /// The override in the operator's cache.
-    pub(crate) cached_override: Option<Override>,
-    /// Whether a cache lacks a write of the operator.
-    pub(crate) is_cache_behind: bool,
     pub(crate) memory: Id,
     /// The writes that the operator is about to send.
     pub(crate) pending: Option<Id>,
-    pub(crate) budget: FaultBudget,
-    /// The law that the last step violated.
-    pub(crate) broken: Option<super::invariant::Invariant>,
 }
 
-/// The state without the operator's caches and memory and without the remaining faults: all that
-/// a step depends on, and all that it changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Core {
-    now: u8,
-    sm: Option<Id>,
-    objects: Objects,
-    pod: Pod,
-    is_guarded: bool,
-    reachability: WorkloadReachability,
-    overriding: Option<Override>,
-    refuses_adoption: bool,
-    created_counts: [u8; KINDS],
-    memory: Id,
-    pending: Option<Id>,
+impl Deref for State {
+    type Target = Core;
+
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl DerefMut for State {
+    fn deref_mut(&mut self) -> &mut Core {
+        &mut self.core
+    }
 }
 
 impl State {
-    pub(crate) fn core(&self) -> Core {
-        Core {
-            now: self.now,
-            sm: self.sm,
-            objects: self.objects,
-            pod: self.pod,
-            is_guarded: self.is_guarded,
-            reachability: self.reachability,
-            overriding: self.overriding,
-            refuses_adoption: self.refuses_adoption,
-            created_counts: self.created_counts,
-            memory: self.memory,
-            pending: self.pending,
-        }
-    }
-
-    pub(crate) fn set_core(&mut self, core: Core) {
-        self.now = core.now;
-        self.sm = core.sm;
-        self.objects = core.objects;
-        self.pod = core.pod;
-        self.is_guarded = core.is_guarded;
-        self.reachability = core.reachability;
-        self.overriding = core.overriding;
-        self.refuses_adoption = core.refuses_adoption;
-        self.created_counts = core.created_counts;
-        self.memory = core.memory;
-        self.pending = core.pending;
-    }
-
     pub(crate) fn at(&self, kind: Kind) -> Option<Id> {
         self.objects[kind as usize]
     }
