@@ -7,6 +7,7 @@ use fivespot_api::{
 use fivespot_capi::key;
 use fivespot_plan::{self as planner, Action, Call, Side, Step};
 use jiff::{SignedDuration, Timestamp};
+use json_patch::merge;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
@@ -237,7 +238,7 @@ impl Environment {
         let Ok(mut object) = serde_json::to_value(&*before) else {
             return Response::NotFound;
         };
-        json_merge(&mut object, patch);
+        merge(&mut object, patch);
         let Ok(mut after) = serde_json::from_value::<ScheduledMachine>(object) else {
             return Response::NotFound;
         };
@@ -272,7 +273,7 @@ impl Environment {
             }
         }
         let before = object.clone();
-        json_merge(&mut object, patch);
+        merge(&mut object, patch);
         let foreign = |object: &Value| object["metadata"]["annotations"][FOREIGN].clone();
         if foreign(&object) != foreign(&before) {
             state.broken = Some(Invariant::S9);
@@ -915,24 +916,4 @@ pub(super) fn as_stored(
         condition.last_transition_time = Time(instant(0));
     }
     kept
-}
-
-/// Applies a JSON merge patch (RFC 7386).
-pub(super) fn json_merge(object: &mut Value, patch: &Value) {
-    let Value::Object(patch) = patch else {
-        *object = patch.clone();
-        return;
-    };
-    if !object.is_object() {
-        *object = json!({});
-    }
-    if let Some(object) = object.as_object_mut() {
-        for (field, change) in patch {
-            if change.is_null() {
-                object.remove(field);
-            } else {
-                json_merge(object.entry(field.clone()).or_insert(Value::Null), change);
-            }
-        }
-    }
 }

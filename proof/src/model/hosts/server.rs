@@ -3,10 +3,11 @@
 use fivespot_api::host_claim::HostClaim;
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_plan::{Action, Call, Step};
+use json_patch::merge;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use serde_json::{Value, json};
 
-use super::super::server::{Response, as_stored, json_merge};
+use super::super::server::{Response, as_stored};
 use super::{Class, Edit, Environment, HOSTS, Id, Kind, Law, Lease, State};
 
 /// A finalizer that a provider and Cluster API put on their objects.
@@ -148,7 +149,7 @@ impl Environment {
                 return Response::Conflict;
             }
         }
-        json_merge(&mut object, patch);
+        merge(&mut object, patch);
         state.machines[usize::from(at)].objects[kind as usize] =
             Some(self.objects.intern(object));
         Response::Done
@@ -203,7 +204,7 @@ impl Environment {
         let Ok(mut object) = serde_json::to_value(&*self.machines.of(id)) else {
             return Response::NotFound;
         };
-        json_merge(&mut object, patch);
+        merge(&mut object, patch);
         let Ok(after) = serde_json::from_value::<ScheduledMachine>(object) else {
             return Response::NotFound;
         };
