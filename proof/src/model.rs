@@ -23,6 +23,7 @@ mod state;
 use std::sync::Arc;
 
 use stateright::{Checker as _, HasDiscoveries, Model as _, Property};
+use strum::{IntoStaticStr, VariantArray};
 
 use changes::{Edit, ExternalChange};
 pub(crate) use environment::Environment;
@@ -69,41 +70,35 @@ pub(crate) struct Model {
 
 /// A part of the day that is searched completely. It begins in the state that an undisturbed day
 /// reaches by then, and from its states the rest of the day is followed without faults.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub(crate) enum Part {
     /// From before the window to a machine in service.
+    #[strum(to_string = "opening")]
     Opening,
     /// A machine in service while its window is open.
+    #[strum(to_string = "serving")]
     Serving,
     /// From a machine in service over the end of the window to half an hour after it.
+    #[strum(to_string = "closing")]
     Closing,
     /// The opening of a machine that is created a lead time before its window.
+    #[strum(to_string = "lead")]
     LeadTime,
     /// The closing of a machine with the end policy CompleteByWindowEnd.
+    #[strum(to_string = "early")]
     EarlyEnd,
     /// A machine in audit mode: from before the window to half an hour after it, one that was in
     /// service when it changed to audit mode although admission rejects that, and one that changed
     /// after its window.
+    #[strum(to_string = "audit")]
     Audited,
     /// A machine whose host its owner has taken back: the owner leaves and comes again. It may return,
     /// or has returned today as often as it may.
+    #[strum(to_string = "lent")]
     Lent,
 }
 
 impl Part {
-    /// The part's name.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Opening => "opening",
-            Self::Serving => "serving",
-            Self::Closing => "closing",
-            Self::LeadTime => "lead",
-            Self::EarlyEnd => "early",
-            Self::Audited => "audit",
-            Self::Lent => "lent",
-        }
-    }
-
     /// The first and the last instant.
     fn instants(self) -> (u8, u8) {
         match self {
@@ -275,7 +270,7 @@ impl stateright::Model for Model {
 
     fn properties(&self) -> Vec<Property<Self>> {
         fn keeps<const N: usize>(_: &Model, state: &State) -> bool {
-            state.broken != Some(Invariant::ALL[N])
+            state.broken != Some(Invariant::VARIANTS[N])
         }
         fn ends(model: &Model, state: &State) -> bool {
             model.environment.reaches_desired_state(state)
@@ -283,7 +278,7 @@ impl stateright::Model for Model {
         macro_rules! invariants {
             ($($place:literal)*) => {
                 vec![
-                    $(Property::always(Invariant::ALL[$place].text(), keeps::<$place>),)*
+                    $(Property::always(Invariant::VARIANTS[$place].into(), keeps::<$place>),)*
                     Property::always(ENDS, ends),
                 ]
             };
@@ -321,26 +316,16 @@ pub(crate) enum Subject {
 }
 
 impl Subject {
-    const DAYS: [Part; 7] = [
-        Part::Opening,
-        Part::Serving,
-        Part::Closing,
-        Part::LeadTime,
-        Part::EarlyEnd,
-        Part::Audited,
-        Part::Lent,
-    ];
-
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Day(part) => part.name(),
-            Self::Hosts(contest) => contest.name(),
+            Self::Day(part) => part.into(),
+            Self::Hosts(contest) => contest.into(),
         }
     }
 
     fn all() -> impl Iterator<Item = Self> {
-        let contests = Contest::ALL.into_iter().map(Self::Hosts);
-        Self::DAYS.into_iter().map(Self::Day).chain(contests)
+        let days = Part::VARIANTS.iter().copied().map(Self::Day);
+        days.chain(Contest::VARIANTS.iter().copied().map(Self::Hosts))
     }
 }
 

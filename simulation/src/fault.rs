@@ -2,76 +2,57 @@
 
 use fivespot_testkit::{Delivery, RequestOutcome, WatchStart};
 use jiff::SignedDuration;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::random::Random;
 
 /// A kind of fault, as named in reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr, VariantArray,
+)]
 pub(crate) enum Kind {
+    #[strum(to_string = "409")]
     Conflict,
+    #[strum(to_string = "429 with Retry-After")]
     TooManyRequests,
+    #[strum(to_string = "500")]
     InternalError,
+    #[strum(to_string = "503")]
     Unavailable,
+    #[strum(to_string = "504")]
     TimedOut,
+    #[strum(to_string = "connection reset before")]
     Reset,
+    #[strum(to_string = "response lost")]
     LostResponse,
+    #[strum(to_string = "crash before")]
     CrashBefore,
+    #[strum(to_string = "crash after")]
     CrashAfter,
+    #[strum(to_string = "other requests first")]
     SlowResponse,
+    #[strum(to_string = "response slow by seconds")]
     SlowAnswer,
+    #[strum(to_string = "watch: 410")]
     WatchGone,
+    #[strum(to_string = "watch: 500")]
     WatchRefused,
+    #[strum(to_string = "watch: ended early")]
     WatchEnded,
+    #[strum(to_string = "watch: reset")]
     WatchBroken,
+    #[strum(to_string = "watch: delayed")]
     WatchDelayed,
+    #[strum(to_string = "watch: event twice")]
     EventTwice,
+    #[strum(to_string = "watch: old version")]
     WatchFromOldVersion,
 }
 
 impl Kind {
-    pub(crate) const ALL: [Self; 18] = [
-        Self::Conflict,
-        Self::TooManyRequests,
-        Self::InternalError,
-        Self::Unavailable,
-        Self::TimedOut,
-        Self::Reset,
-        Self::LostResponse,
-        Self::CrashBefore,
-        Self::CrashAfter,
-        Self::SlowResponse,
-        Self::SlowAnswer,
-        Self::WatchGone,
-        Self::WatchRefused,
-        Self::WatchEnded,
-        Self::WatchBroken,
-        Self::WatchDelayed,
-        Self::EventTwice,
-        Self::WatchFromOldVersion,
-    ];
-
     /// Its name in reports.
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Conflict => "409",
-            Self::TooManyRequests => "429 with Retry-After",
-            Self::InternalError => "500",
-            Self::Unavailable => "503",
-            Self::TimedOut => "504",
-            Self::Reset => "connection reset before",
-            Self::LostResponse => "response lost",
-            Self::CrashBefore => "crash before",
-            Self::CrashAfter => "crash after",
-            Self::SlowResponse => "other requests first",
-            Self::SlowAnswer => "response slow by seconds",
-            Self::WatchGone => "watch: 410",
-            Self::WatchRefused => "watch: 500",
-            Self::WatchEnded => "watch: ended early",
-            Self::WatchBroken => "watch: reset",
-            Self::WatchDelayed => "watch: delayed",
-            Self::EventTwice => "watch: event twice",
-            Self::WatchFromOldVersion => "watch: old version",
-        }
+        self.into()
     }
 
     /// Whether it affects requests other than watches.
@@ -164,7 +145,7 @@ impl Fault {
 
     /// Draws a fault for a scenario with about this many writes.
     pub(crate) fn draw(random: &mut Random, writes: usize) -> Self {
-        let kind = random.pick(&Kind::ALL).unwrap_or(Kind::Reset);
+        let kind = random.pick(Kind::VARIANTS).unwrap_or(Kind::Reset);
         let target = if !kind.is_of_requests() {
             Target::Event(random.below(6 * writes))
         } else if random.chance(80) {

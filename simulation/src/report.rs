@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
+use strum::VariantArray as _;
 
 use crate::fault::Kind;
 use crate::run::Outcome;
@@ -41,7 +42,8 @@ impl Report {
 
     /// The faults of requests. Each of them can be injected into each write.
     fn request_faults() -> impl Iterator<Item = Kind> {
-        Kind::ALL.into_iter().filter(|kind| kind.is_of_requests())
+        let all = Kind::VARIANTS.iter().copied();
+        all.filter(|kind| kind.is_of_requests())
     }
 
     /// For each phase and write that occurred, the faults that were not injected into it.

@@ -6,13 +6,14 @@ use fivespot_testkit::{Cluster, machine_path, node_path, pod};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use strum::VariantArray;
 
 use crate::random::Random;
 use crate::scenario::CALENDAR;
 use crate::snapshot::{CALENDARS, OVERRIDES};
 
 /// An action on a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, VariantArray)]
 pub(crate) enum UserAction {
     Kill,
     Revive,
@@ -66,58 +67,6 @@ pub(crate) enum UserAction {
 }
 
 impl UserAction {
-    pub(crate) const ALL: [Self; 49] = [
-        Self::Kill,
-        Self::Revive,
-        Self::SwitchOff,
-        Self::SwitchOn,
-        Self::OpenAllDay,
-        Self::NeverOpen,
-        Self::Hurry,
-        Self::OtherHost,
-        Self::OtherTaint,
-        Self::Pause,
-        Self::Resume,
-        Self::Delete,
-        Self::DropFinalizers,
-        Self::DeleteMachine,
-        Self::DeleteInfrastructure,
-        Self::DeleteBootstrap,
-        Self::DeleteNode,
-        Self::LoseNode,
-        Self::ReturnNode,
-        Self::StripOwners,
-        Self::Cordon,
-        Self::SameTaint,
-        Self::ForeignTaint,
-        Self::Annotate,
-        Self::Condemn,
-        Self::Reclaim,
-        Self::ForeignMachine,
-        Self::ForeignInfrastructure,
-        Self::HoldMachine,
-        Self::HoldInfrastructure,
-        Self::PauseCluster,
-        Self::ResumeCluster,
-        Self::LoseKubeconfig,
-        Self::RunPods,
-        Self::Guard,
-        Self::Run,
-        Self::Stop,
-        Self::Hold,
-        Self::RunTeam,
-        Self::RunLater,
-        Self::StopLater,
-        Self::HoldLater,
-        Self::EndOverride,
-        Self::ShortenOverride,
-        Self::KeepOverride,
-        Self::AddHoliday,
-        Self::DeleteCalendar,
-        Self::LeadTime,
-        Self::EndPolicy,
-    ];
-
     pub(crate) fn changes_calendar(self) -> bool {
         matches!(self, Self::AddHoliday | Self::DeleteCalendar)
     }
@@ -135,7 +84,7 @@ impl UserAction {
             let overrides = [Self::Run, Self::Stop, Self::Hold, Self::EndOverride];
             return random.pick(&overrides).unwrap_or(Self::Hold);
         }
-        random.pick(&Self::ALL).unwrap_or(Self::RunPods)
+        random.pick(Self::VARIANTS).unwrap_or(Self::RunPods)
     }
 
     /// Performs the action. An action that is not possible at that moment is skipped.

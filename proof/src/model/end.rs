@@ -5,6 +5,7 @@ use fivespot_capi::key;
 use fivespot_plan as planner;
 use jiff::SignedDuration;
 use serde_json::json;
+use strum::VariantArray as _;
 
 use super::Step;
 use super::cluster_api::{PROVIDER_ID, has_controller, parts};
@@ -68,9 +69,9 @@ impl Environment {
     /// The objects in the final state, for the report.
     pub(crate) fn describe_end(&self, state: &State) -> Vec<String> {
         let state = end(without_faults(state), |state| self.following(state));
-        let objects = Kind::ALL
-            .into_iter()
-            .filter_map(|kind| self.get(&state, kind))
+        let objects = Kind::VARIANTS
+            .iter()
+            .filter_map(|kind| self.get(&state, *kind))
             .map(|object| object.to_string());
         let sm = state.sm.map(|id| self.machines.of(id));
         let sm = sm.and_then(|sm| serde_json::to_string(&*sm).ok());

@@ -20,10 +20,11 @@ use fivespot_api::{PreparedClass, ScheduledMachine, ScheduledMachineClassSpec, n
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use stateright::Property;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::following::Settled;
 use super::interner::{Id, Interner, Memo};
-use super::state::FaultBudget;
+use super::state::{FaultBudget, Kind};
 use operator::{PendingWrites, PlanInput, PlanOutcome};
 
 /// The instants that the clock steps through: before a window, in it, at its end and after it, and the
@@ -54,32 +55,23 @@ const HOSTS: [&str; 2] = ["desk-1", "desk-2"];
 /// The names of the ScheduledMachines, from the highest priority to the lowest.
 const NAMES: [&str; 3] = ["first", "second", "third"];
 
+/// How many objects a machine has, of the first kinds.
+const CREATED: usize = 3;
+
 /// How many ScheduledMachines want how many hosts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantArray)]
 pub(crate) enum Contest {
+    #[strum(to_string = "2-for-1")]
     TwoForOne,
+    #[strum(to_string = "2-for-2")]
     TwoForTwo,
+    #[strum(to_string = "3-for-1")]
     ThreeForOne,
+    #[strum(to_string = "3-for-2")]
     ThreeForTwo,
 }
 
 impl Contest {
-    pub(crate) const ALL: [Self; 4] = [
-        Self::TwoForOne,
-        Self::TwoForTwo,
-        Self::ThreeForOne,
-        Self::ThreeForTwo,
-    ];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::TwoForOne => "2-for-1",
-            Self::TwoForTwo => "2-for-2",
-            Self::ThreeForOne => "3-for-1",
-            Self::ThreeForTwo => "3-for-2",
-        }
-    }
-
     fn machines(self) -> usize {
         match self {
             Self::TwoForOne | Self::TwoForTwo => 2,
@@ -95,60 +87,23 @@ impl Contest {
     }
 }
 
-/// A law about hosts. Checked at each write, when it reaches the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+/// A law about hosts, with its text. Checked at each write, when it reaches the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, IntoStaticStr, VariantArray)]
 pub(crate) enum Law {
+    #[strum(to_string = "H1 no two machines have objects on one host")]
     OneMachine,
+    #[strum(to_string = "H2 nothing is created before its host is claimed and recorded")]
     Recorded,
+    #[strum(to_string = "H3 a host is given back once all three objects are gone")]
     GivenBack,
+    #[strum(
+        to_string = "H4 a machine that exists loses its host to no edit of its class"
+    )]
     Kept,
-}
-
-impl Law {
-    pub(crate) const ALL: [Self; 4] = [
-        Self::OneMachine,
-        Self::Recorded,
-        Self::GivenBack,
-        Self::Kept,
-    ];
-
-    pub(crate) fn text(self) -> &'static str {
-        match self {
-            Self::OneMachine => "H1 no two machines have objects on one host",
-            Self::Recorded => {
-                "H2 nothing is created before its host is claimed and recorded"
-            }
-            Self::GivenBack => "H3 a host is given back once all three objects are gone",
-            Self::Kept => {
-                "H4 a machine that exists loses its host to no edit of its class"
-            }
-        }
-    }
 }
 
 /// The law of liveness.
 pub(crate) const ENDS: &str = "H5 a free host is taken by the highest priority that wants one, and each host is given back in time";
-
-/// The kinds of the objects of a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
-    Bootstrap,
-    Infrastructure,
-    Machine,
-}
-
-impl Kind {
-    const ALL: [Self; 3] = [Self::Bootstrap, Self::Infrastructure, Self::Machine];
-
-    fn parse(api_kind: &str) -> Option<Self> {
-        match api_kind {
-            "K0sWorkerConfig" => Some(Self::Bootstrap),
-            "RemoteMachine" => Some(Self::Infrastructure),
-            "Machine" => Some(Self::Machine),
-            _ => None,
-        }
-    }
-}
 
 /// The Lease of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -175,7 +130,7 @@ enum Class {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Competitor {
     sm: Option<Id>,
-    objects: [Option<Id>; Kind::ALL.len()],
+    objects: [Option<Id>; CREATED],
     /// How many objects of it there have been: their uids.
     created: u8,
     /// The host that it was offered, until the cache shows its claim.
@@ -381,16 +336,16 @@ impl stateright::Model for Hosts {
 
     fn properties(&self) -> Vec<Property<Self>> {
         fn keeps<const N: usize>(_: &Hosts, state: &State) -> bool {
-            state.broken != Some(Law::ALL[N])
+            state.broken != Some(Law::VARIANTS[N])
         }
         fn ends(model: &Hosts, state: &State) -> bool {
             model.environment.reaches_desired_state(state)
         }
         vec![
-            Property::always(Law::ALL[0].text(), keeps::<0>),
-            Property::always(Law::ALL[1].text(), keeps::<1>),
-            Property::always(Law::ALL[2].text(), keeps::<2>),
-            Property::always(Law::ALL[3].text(), keeps::<3>),
+            Property::always(Law::VARIANTS[0].into(), keeps::<0>),
+            Property::always(Law::VARIANTS[1].into(), keeps::<1>),
+            Property::always(Law::VARIANTS[2].into(), keeps::<2>),
+            Property::always(Law::VARIANTS[3].into(), keeps::<3>),
             Property::always(ENDS, ends),
         ]
     }

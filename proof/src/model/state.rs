@@ -4,6 +4,7 @@
 use std::ops::{Deref, DerefMut};
 
 use jiff::Timestamp;
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::interner::Id;
 use super::schedule_at::Override;
@@ -38,36 +39,32 @@ pub(crate) fn instant(number: u8) -> Timestamp {
 }
 
 /// The kinds of object in addition to the ScheduledMachine, at most one object of each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, EnumString, IntoStaticStr, VariantArray,
+)]
 pub(crate) enum Kind {
     Machine,
+    #[strum(to_string = "K0sWorkerConfig")]
     Bootstrap,
+    #[strum(to_string = "RemoteMachine")]
     Infrastructure,
     /// The bootstrap object of another provider.
+    #[strum(to_string = "KubeadmConfig")]
     OtherBootstrap,
     /// The infrastructure object of another provider.
+    #[strum(to_string = "Metal3Machine")]
     OtherInfrastructure,
     Cluster,
     Node,
 }
 
 /// How many kinds there are.
-const KINDS: usize = 7;
+const KINDS: usize = Kind::VARIANTS.len();
 
 /// How many kinds are in the management cluster, and in caches of the operator.
 pub(crate) const CACHED: usize = 6;
 
 impl Kind {
-    pub(crate) const ALL: [Self; KINDS] = [
-        Self::Machine,
-        Self::Bootstrap,
-        Self::Infrastructure,
-        Self::OtherBootstrap,
-        Self::OtherInfrastructure,
-        Self::Cluster,
-        Self::Node,
-    ];
-
     /// The kinds that the operator creates and removes.
     pub(crate) const CREATED: [Self; 5] = [
         Self::Bootstrap,
@@ -83,21 +80,11 @@ impl Kind {
 
     /// The name of the kind in the API.
     pub(crate) fn api_kind(self) -> &'static str {
-        match self {
-            Self::Machine => "Machine",
-            Self::Bootstrap => "K0sWorkerConfig",
-            Self::Infrastructure => "RemoteMachine",
-            Self::OtherBootstrap => "KubeadmConfig",
-            Self::OtherInfrastructure => "Metal3Machine",
-            Self::Cluster => "Cluster",
-            Self::Node => "Node",
-        }
+        self.into()
     }
 
     pub(crate) fn parse(api_kind: &str) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|kind| kind.api_kind() == api_kind)
+        api_kind.parse().ok()
     }
 }
 

@@ -13,7 +13,8 @@ use super::super::interner::Id;
 use super::super::server::Response;
 use super::server::{claim_late, lease_uid, number};
 use super::{
-    CLASS, Class, Environment, HOSTS, Kind, Law, Lease, NAMES, Pending, State, instant,
+    CLASS, CREATED, Class, Environment, HOSTS, Kind, Law, Lease, NAMES, Pending, State,
+    instant,
 };
 
 /// What is known of the Lease of one host.
@@ -28,7 +29,7 @@ enum Seen {
 pub(super) struct PlanInput {
     at: u8,
     sm: Id,
-    objects: [Option<Id>; Kind::ALL.len()],
+    objects: [Option<Id>; CREATED],
     class: Class,
     leases: [Seen; HOSTS.len()],
     offer: Option<u8>,
