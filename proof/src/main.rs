@@ -22,7 +22,7 @@ use clap::{Parser, Subcommand};
 use serde_json::{Value, json};
 
 use model::{DEEP, SearchLimits, SearchResult, SearchScope, USUAL};
-use mutant::{MUTANTS, Mutant, MutantOutcome, SourceCopy, TESTED, TestedCopy};
+use mutant::{MUTANTS, Mutant, MutantOutcome, MutatedSearch, TESTED, TestedCopy};
 use mutation::{SAMPLES, Selection};
 
 #[derive(Parser)]
@@ -267,7 +267,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
             return Err(std::io::Error::other(why));
         }
     }
-    let copy = SourceCopy::of(&here.join("..").canonicalize()?)?;
+    let search = MutatedSearch::of(&here.join("..").canonicalize()?)?;
     let kept = here.join(STORED_RESULTS);
     let kept = read(record.filter(|path| path.exists()).unwrap_or(&kept));
     let is_selected = |(_, mutant): &(usize, &Mutant)| {
@@ -281,7 +281,7 @@ fn mutants(names: &[String], record: Option<&Path>) -> std::io::Result<ExitCode>
             let start = Instant::now();
             let likely = kept[mutant.id]["in"].as_str();
             let likely = likely.and_then(|likely| likely.parse().ok());
-            let outcome = copy.run(*number, likely.as_ref())?;
+            let outcome = search.run(*number, likely.as_ref())?;
             let result = match &outcome {
                 MutantOutcome::Caught(invariant, _) => {
                     caught.fetch_add(1, Ordering::Relaxed);

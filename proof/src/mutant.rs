@@ -9,7 +9,7 @@
 mod table;
 mod tested;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -34,15 +34,6 @@ pub(crate) struct Mutant {
 
 pub(crate) use table::MUTANTS;
 pub(crate) use tested::{TESTED, TestedCopy};
-
-/// The crates that the planner and the model are built from.
-const CRATES: [&str; 5] = [
-    "crates/schedule",
-    "crates/api",
-    "crates/capi",
-    "crates/plan",
-    "proof",
-];
 
 /// The version of the copy in the build directory. With the same version Cargo would mistake the
 /// copy for the original, and the model would search a mutated planner.
@@ -145,79 +136,113 @@ fn body_around(source: &str, place: &Range<usize>) -> Option<Range<usize>> {
         .find_map(around)
 }
 
-/// A copy of the sources with every mutant in it, and the search that is built from it.
-pub(crate) struct SourceCopy {
+/// A copy of the workspace in which each of some mutants can be selected at run time.
+struct SourceCopy {
     tree: PathBuf,
-    search: PathBuf,
+    /// The target folder of the workspace: what the copy depends on has been built there.
+    target: PathBuf,
 }
 
 impl SourceCopy {
-    /// Copies the sources under `root` into the build directory and builds them.
+    /// Copies the workspace under `root` into a folder of its target folder. The mutants are numbered
+    /// from 1.
+    ///
+    /// # Errors
+    /// If git fails, the source of a mutant no longer exists, or a file cannot be copied.
+    fn of<'m>(
+        root: &Path,
+        folder: &str,
+        mutants: impl Iterator<Item = &'m Mutant>,
+    ) -> io::Result<Self> {
+        let tree = root.join("target/mutants").join(folder);
+        if tree.exists() {
+            fs::remove_dir_all(&tree)?;
+        }
+        let words = [
+            "ls-files",
+            "--cached",
+            "--others",
+            "--exclude-standard",
+            "-z",
+        ];
+        let listed = Command::new("git").args(words).current_dir(root).output()?;
+        let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+        for file in listed.split_terminator('\0') {
+            let (from, to) = (root.join(file), tree.join(file));
+            // One that was removed is listed too.
+            if from.is_file() {
+                fs::create_dir_all(to.parent().unwrap_or(&tree))?;
+                fs::copy(from, to)?;
+            }
+        }
+        edit(&tree.join("Cargo.toml"), |manifest| {
+            let line = |line| if is_version(line) { VERSION } else { line };
+            Ok(manifest.lines().map(line).collect::<Vec<_>>().join("\n"))
+        })?;
+        mutate(&tree, mutants)?;
+        let target = std::env::var_os("CARGO_TARGET_DIR");
+        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
+        Ok(Self { tree, target })
+    }
+
+    /// Cargo in the copy.
+    fn cargo(&self) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.current_dir(&self.tree);
+        command.env("CARGO_TARGET_DIR", &self.target);
+        command
+    }
+}
+
+fn is_version(line: &str) -> bool {
+    line.starts_with("version =")
+}
+
+fn edit(
+    path: &Path,
+    change: impl FnOnce(&str) -> Result<String, String>,
+) -> io::Result<()> {
+    let text = fs::read_to_string(path)?;
+    fs::write(path, change(&text).map_err(io::Error::other)?)
+}
+
+/// Adds the mutants to the sources of a copy.
+fn mutate<'m>(tree: &Path, mutants: impl Iterator<Item = &'m Mutant>) -> io::Result<()> {
+    let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
+    for (number, mutant) in (1..).zip(mutants) {
+        files.entry(mutant.file).or_default().push((number, mutant));
+    }
+    let mut roots = BTreeSet::new();
+    for (file, mutants) in files {
+        edit(&tree.join(file), |source| switchable(source, &mutants))?;
+        let part: PathBuf = Path::new(file).components().take(2).collect();
+        roots.insert(tree.join(part).join("src/lib.rs"));
+    }
+    for root in roots {
+        edit(&root, |source| Ok(source.to_owned() + CHOICE))?;
+    }
+    Ok(())
+}
+
+/// The search that is built from a copy with every mutant.
+pub(crate) struct MutatedSearch {
+    program: PathBuf,
+}
+
+impl MutatedSearch {
+    /// Builds the search from a copy of the sources under `root`.
     ///
     /// # Errors
     /// If the source of a mutant no longer exists, or the copy does not compile.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
-        let tree = root.join("target/mutants/tree");
-        if tree.exists() {
-            fs::remove_dir_all(&tree)?;
-        }
-        for part in CRATES {
-            copy(&root.join(part), &tree.join(part))?;
-            let manifest = tree.join(part).join("Cargo.toml");
-            fs::write(&manifest, shipped(&fs::read_to_string(&manifest)?))?;
-        }
-        for file in ["Cargo.lock", "rust-toolchain.toml", "clippy.toml"] {
-            if root.join(file).exists() {
-                fs::copy(root.join(file), tree.join(file))?;
-            }
-        }
-        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        fs::write(tree.join("Cargo.toml"), of_mutants(&manifest))?;
-        let copy = Self {
-            search: tree.join("search"),
-            tree,
-        };
-        copy.mutate()?;
-        copy.build(root)?;
-        Ok(copy)
-    }
-
-    /// Adds every mutant to the copy.
-    fn mutate(&self) -> io::Result<()> {
-        let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
-        for (number, mutant) in (1..).zip(MUTANTS) {
-            files.entry(mutant.file).or_default().push((number, mutant));
-        }
-        for (file, mutants) in &files {
-            let path = self.tree.join(file);
-            let source = fs::read_to_string(&path)?;
-            let source = switchable(&source, mutants).map_err(io::Error::other)?;
-            fs::write(&path, source)?;
-        }
-        for part in CRATES {
-            if files.keys().any(|file| file.starts_with(part)) {
-                let root = self.tree.join(part).join("src/lib.rs");
-                let source = fs::read_to_string(&root)?;
-                fs::write(&root, source + CHOICE)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Builds the search. All dependencies of the copied crates have already been built for the
-    /// shipped model.
-    fn build(&self, root: &Path) -> io::Result<()> {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let target = std::env::var_os("CARGO_TARGET_DIR");
-        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-        let output = Command::new(cargo)
-            .args(["build", "--quiet", "--release", "--offline", "-p", "proof"])
-            .current_dir(&self.tree)
-            .env("CARGO_TARGET_DIR", &target)
-            .output()?;
+        let copy = SourceCopy::of(root, "tree", MUTANTS.iter())?;
+        let words = ["build", "--quiet", "--release", "--offline", "--bin=proof"];
+        let output = copy.cargo().args(words).output()?;
         if output.status.success() {
-            fs::copy(target.join("release/proof"), &self.search)?;
-            return Ok(());
+            let program = copy.tree.join("search");
+            fs::copy(copy.target.join("release/proof"), &program)?;
+            return Ok(Self { program });
         }
         let words = String::from_utf8_lossy(&output.stderr);
         let errors = words
@@ -237,7 +262,7 @@ impl SourceCopy {
         likely: Option<&SearchScope>,
     ) -> io::Result<MutantOutcome> {
         let begin = likely.map(|likely| format!("--begin={likely}"));
-        let output = Command::new(&self.search)
+        let output = Command::new(&self.program)
             .args(["model", "--first", "--threads=1"])
             .args(begin)
             .env("MUTANT", number.to_string())
@@ -254,48 +279,6 @@ impl SourceCopy {
             _ => MutantOutcome::SearchCrashed,
         })
     }
-}
-
-/// The manifest of the copy's workspace.
-fn of_mutants(manifest: &str) -> String {
-    let members = format!("members = {CRATES:?}");
-    let lines = manifest.lines().map(|line| {
-        if line.starts_with("members =") {
-            members.as_str()
-        } else if line.starts_with("version =") {
-            VERSION
-        } else {
-            line
-        }
-    });
-    let kept = lines.filter(|line| !line.starts_with("exclude ="));
-    kept.flat_map(|line| [line, "\n"]).collect()
-}
-
-/// A manifest without the dev-dependencies, because tests are not copied.
-fn shipped(manifest: &str) -> String {
-    let mut is_shipped = true;
-    let lines = manifest.lines().filter(|line| {
-        if line.starts_with('[') {
-            is_shipped = *line != "[dev-dependencies]";
-        }
-        is_shipped
-    });
-    lines.flat_map(|line| [line, "\n"]).collect()
-}
-
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let target = to.join(entry.file_name());
-        if entry.file_type()?.is_dir() {
-            copy(&entry.path(), &target)?;
-        } else {
-            fs::copy(entry.path(), target)?;
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,8 +1,7 @@
 //! Mutants of code that the model does not run, or whose faults break no law of it: each is
 //! detected by a test, which is named with it.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{CHOICE, Mutant, VERSION, copy, switchable};
+use super::{Mutant, SourceCopy};
 
 /// A deliberate fault, and the test that detects it.
 pub(crate) struct TestedMutant {
@@ -19,21 +18,6 @@ pub(crate) struct TestedMutant {
     /// The full name of the test in its binary.
     pub(crate) test: &'static str,
 }
-
-/// What of the workspace is copied.
-const COPIED: [&str; 11] = [
-    "benches",
-    "crates",
-    "deploy",
-    "docs",
-    "e2e",
-    "engine",
-    "examples",
-    "fuzz",
-    "proof",
-    "simulation",
-    "xtask",
-];
 
 /// Builds the binaries that contain the named tests. With other features than those of the
 /// workspace, all dependencies would be built again.
@@ -411,33 +395,8 @@ impl TestedCopy {
     /// If the source of a mutant no longer exists, the copy does not compile, or a named test does
     /// not exist or does not succeed without a mutant.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
-        let tree = root.join("target/mutants/tested");
-        if tree.exists() {
-            fs::remove_dir_all(&tree)?;
-        }
-        for part in COPIED {
-            copy(&root.join(part), &tree.join(part))?;
-        }
-        for file in fs::read_dir(root)? {
-            let file = file?;
-            if file.file_type()?.is_file() {
-                fs::copy(file.path(), tree.join(file.file_name()))?;
-            }
-        }
-        let manifest = fs::read_to_string(root.join("Cargo.toml"))?;
-        let manifest = manifest.lines().map(|line| {
-            if line.starts_with("version =") {
-                VERSION
-            } else {
-                line
-            }
-        });
-        let manifest: Vec<&str> = manifest.collect();
-        fs::write(tree.join("Cargo.toml"), manifest.join("\n"))?;
-        mutate(&tree)?;
-        let target = std::env::var_os("CARGO_TARGET_DIR");
-        let target = target.map_or_else(|| root.join("target"), PathBuf::from);
-        let binaries = build(&tree, &target)?;
+        let mutants = TESTED.iter().map(|of| &of.mutant);
+        let binaries = build(&SourceCopy::of(root, "tested", mutants)?)?;
         let copy = Self { binaries };
         let names: BTreeSet<&str> = TESTED.iter().map(|of| of.test).collect();
         for name in names {
@@ -512,14 +471,8 @@ impl TestBinary {
 }
 
 /// Builds the tests of a copy.
-fn build(tree: &Path, target: &Path) -> io::Result<Vec<TestBinary>> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let output = Command::new(cargo)
-        .args(BUILD)
-        .current_dir(tree)
-        .env("CARGO_TARGET_DIR", target)
-        .stderr(Stdio::inherit())
-        .output()?;
+fn build(copy: &SourceCopy) -> io::Result<Vec<TestBinary>> {
+    let output = copy.cargo().args(BUILD).stderr(Stdio::inherit()).output()?;
     if !output.status.success() {
         return Err(io::Error::other(
             "the tests do not compile with the mutants",
@@ -537,29 +490,4 @@ fn build(tree: &Path, target: &Path) -> io::Result<Vec<TestBinary>> {
         is_test.then(|| TestBinary::new(&path, folder))
     });
     binaries.collect()
-}
-
-/// Adds every mutant to the sources of a copy.
-fn mutate(tree: &Path) -> io::Result<()> {
-    let mut files: BTreeMap<&str, Vec<(usize, &Mutant)>> = BTreeMap::new();
-    for (number, tested) in (1..).zip(TESTED) {
-        let mutant = &tested.mutant;
-        files.entry(mutant.file).or_default().push((number, mutant));
-    }
-    let mut roots: Vec<PathBuf> = Vec::new();
-    for (file, mutants) in &files {
-        let path = tree.join(file);
-        let source = fs::read_to_string(&path)?;
-        let source = switchable(&source, mutants).map_err(io::Error::other)?;
-        fs::write(&path, source)?;
-        let part: PathBuf = Path::new(file).components().take(2).collect();
-        roots.push(tree.join(part).join("src/lib.rs"));
-    }
-    roots.sort();
-    roots.dedup();
-    for root in roots {
-        let source = fs::read_to_string(&root)?;
-        fs::write(&root, source + CHOICE)?;
-    }
-    Ok(())
 }
