@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 
 use model::{DEEP, SearchLimits, SearchResult, SearchScope, USUAL};
 use mutant::{MUTANTS, Mutant, MutantOutcome, MutatedSearch, TESTED, TestedCopy};
-use mutation::{SAMPLES, Selection};
+use mutation::SAMPLES;
 
 #[derive(Parser)]
 #[command(about = "Searches for violations of the laws.", after_help = EXAMPLE)]
@@ -106,12 +106,6 @@ enum Command {
     Mutation {
         /// Only these crates, by the names of their folders.
         crates: Vec<String>,
-        /// Only the mutants that are recorded as missed: after tests for them were written.
-        #[arg(long, conflicts_with = "kept")]
-        missed: bool,
-        /// Runs nothing and records what the last run has left in the build directory.
-        #[arg(long)]
-        kept: bool,
     },
     /// Records which regions of each crate the tests run, and prints the files of which they leave the
     /// most out.
@@ -145,18 +139,7 @@ fn main() -> ExitCode {
         }
         Command::Mutants { names, record } => mutants(&names, record.as_deref()),
         Command::TestedMutants { names } => tested_mutants(&names),
-        Command::Mutation {
-            crates,
-            missed,
-            kept,
-        } => mutation(
-            &crates,
-            match (missed, kept) {
-                (true, _) => Selection::Missed,
-                (_, true) => Selection::Kept,
-                _ => Selection::Sample,
-            },
-        ),
+        Command::Mutation { crates } => mutation(&crates),
         Command::Coverage { exports } => coverage(&exports),
     };
     exit_code.unwrap_or_else(|error| {
@@ -335,11 +318,11 @@ fn tested_mutants(names: &[String]) -> std::io::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(caught < tried)))
 }
 
-fn mutation(crates: &[String], selection: Selection) -> std::io::Result<ExitCode> {
+fn mutation(crates: &[String]) -> std::io::Result<ExitCode> {
     let mut is_explained = true;
     for sample in SAMPLES {
         if crates.is_empty() || crates.iter().any(|name| name == sample.name) {
-            for mutant in mutation::record(sample, selection)? {
+            for mutant in mutation::record(sample)? {
                 println!("missed without a reason: {mutant}");
                 is_explained = false;
             }

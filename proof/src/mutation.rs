@@ -36,20 +36,16 @@ const fn sample(name: &'static str, every: usize) -> Sample {
 const STORED: &str = "results/mutation.json";
 
 impl Sample {
-    /// Tries the sample, or only these mutants of it, and waits for the end.
+    /// Tries the sample, and waits for the end.
     ///
     /// # Errors
     /// `cargo mutants` is not installed, or the tests fail without a mutant.
-    fn run(&self, root: &Path, only: Option<&[String]>) -> io::Result<()> {
+    fn run(&self, root: &Path) -> io::Result<()> {
         let mut command = self.command(root);
         command.args(["--jobs=1", "--output"]);
         command.arg(self.output(root));
-        if let Some(names) = only {
-            command.args(names.iter().map(|name| selecting(name)));
-        } else {
-            let shard = format!("--shard=0/{}", self.every);
-            command.args([&shard, "--sharding=round-robin"]);
-        }
+        let shard = format!("--shard=0/{}", self.every);
+        command.args([&shard, "--sharding=round-robin"]);
         fs::create_dir_all(self.output(root))?;
         // Missed mutants and timeouts have exit codes of their own.
         match command.status()?.code() {
@@ -85,41 +81,18 @@ impl Sample {
     }
 }
 
-/// Which mutants to try, and whether to try them at all.
-#[derive(Clone, Copy)]
-pub(crate) enum Selection {
-    /// The whole sample.
-    Sample,
-    /// What is recorded as missed, after tests for it were written.
-    Missed,
-    /// None: the last run of the sample is recorded.
-    Kept,
-}
-
-/// Tries mutants of a crate and records the result; returns what is still missed without a reason.
+/// Tries mutants of a crate and records the result; returns what is missed without a reason.
 ///
 /// # Errors
 /// `cargo mutants` fails, or a file cannot be read or written.
-pub(crate) fn record(sample: &Sample, selection: Selection) -> io::Result<Vec<String>> {
+pub(crate) fn record(sample: &Sample) -> io::Result<Vec<String>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let root = here.join("..").canonicalize()?;
     let stored = here.join(STORED);
+    sample.run(&root)?;
+    let mut new = json!({"every": sample.every, "mutants": sample.count(&root)?});
     let old = &stored_results(&stored)?[sample.name];
-    let new = if matches!(selection, Selection::Missed) {
-        let names: Vec<_> = missed(old).map(name).collect();
-        if names.is_empty() {
-            return Ok(Vec::new());
-        }
-        sample.run(&root, Some(&names))?;
-        without_detected(old, &sample.outcomes(&root)?)
-    } else {
-        if matches!(selection, Selection::Sample) {
-            sample.run(&root, None)?;
-        }
-        let mut new = json!({"every": sample.every, "mutants": sample.count(&root)?});
-        add_outcomes(&mut new, &sample.outcomes(&root)?, old);
-        new
-    };
+    add_outcomes(&mut new, &sample.outcomes(&root)?, old);
     let unexplained = unexplained(&new);
     // Another crate may have been recorded meanwhile.
     let mut all = stored_results(&stored)?;
@@ -140,18 +113,6 @@ fn stored_results(file: &Path) -> io::Result<Value> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(json!({})),
         Err(error) => Err(error),
     }
-}
-
-/// The argument that selects a mutant by its name: a regular expression.
-fn selecting(name: &str) -> String {
-    let mut expression = "--re=^".to_owned();
-    for letter in name.chars() {
-        if r"\.+*?()|[]{}^$".contains(letter) {
-            expression.push('\\');
-        }
-        expression.push(letter);
-    }
-    expression + "$"
 }
 
 /// What `cargo mutants` has written, without its run of the tests without a mutant.
@@ -184,21 +145,6 @@ fn add_outcomes(new: &mut Value, outcomes: &BTreeMap<String, String>, old: &Valu
     new["unviable"] = count("Unviable");
     new["timeouts"] = count("Timeout");
     new["missed"] = json!(explained);
-}
-
-/// A result after some of what it missed was tried again.
-fn without_detected(old: &Value, outcomes: &BTreeMap<String, String>) -> Value {
-    let lives = |of: &&Value| {
-        outcomes
-            .get(&name(of))
-            .is_none_or(|of| of == "MissedMutant")
-    };
-    let kept: Vec<&Value> = missed(old).filter(lives).collect();
-    let detected = missed(old).count() - kept.len();
-    let mut new = old.clone();
-    new["caught"] = json!(old["caught"].as_u64().unwrap_or_default() + detected as u64);
-    new["missed"] = json!(kept);
-    new
 }
 
 /// What a result misses.
@@ -265,15 +211,6 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_mutant_selects_no_other() {
-        let name = "a.rs:1:2: replace | with ^ in <impl One for Box<[T]>>::two -> ()";
-        assert_eq!(
-            selecting(name),
-            r"--re=^a\.rs:1:2: replace \| with \^ in <impl One for Box<\[T\]>>::two -> \(\)$"
-        );
-    }
-
-    #[test]
     fn a_reason_is_kept_where_the_lines_of_its_file_have_moved() {
         let mut old = result(&[(LESS, "MissedMutant")], &json!({}));
         old["missed"][0]["reason"] = json!("both are the same instant");
@@ -282,16 +219,6 @@ mod tests {
         let new = result(&outcomes, &old);
         assert_eq!(unexplained(&new), [EQUAL]);
         assert_eq!(new["missed"][1]["reason"], "both are the same instant");
-    }
-
-    #[test]
-    fn only_what_was_tried_again_and_detected_is_no_longer_missed() {
-        let outcomes = [LESS, EQUAL, ABSENT].map(|name| (name, "MissedMutant"));
-        let old = result(&outcomes, &json!({}));
-        let again = run(&[(LESS, "CaughtMutant"), (EQUAL, "MissedMutant")]);
-        let new = without_detected(&old, &again);
-        assert_eq!(new["caught"], 1);
-        assert_eq!(unexplained(&new), [EQUAL, ABSENT]);
     }
 
     #[test]
