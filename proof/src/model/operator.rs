@@ -1,5 +1,7 @@
 //! The operator around the shipped planner: observe, plan, send one write at a time.
 
+use std::sync::Arc;
+
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
 use fivespot_plan::{
@@ -7,6 +9,7 @@ use fivespot_plan::{
     Node, Observed, Plan, Precondition, Specs, Step, Workload, plan,
 };
 use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
 
 use super::environment::{EARLIER, Environment, NAME, UID};
 use super::interner::Id;
@@ -344,19 +347,6 @@ impl Environment {
             |kind: Kind| input.objects[kind as usize].map(|id| self.objects.of(id));
         let machine = object(Kind::Machine).and_then(|found| Machine::read(&found).ok());
         let locations = Locations::of(sm, machine.as_ref());
-        let look = |locations: &[Reference]| {
-            let found = |place: &Reference| {
-                let kind = Kind::parse(&place.kind)?;
-                Provider::read(&*object(kind)?).ok()
-            };
-            locations
-                .iter()
-                .map(|place| Lookup {
-                    reference: place.clone(),
-                    found: Fact::Known(found(place)),
-                })
-                .collect()
-        };
         Observed {
             freshness: input.freshness,
             specs: Specs::Included,
@@ -365,8 +355,8 @@ impl Environment {
             cluster: Fact::Known(
                 object(Kind::Cluster).and_then(|found| Cluster::read(&found).ok()),
             ),
-            bootstrap: look(&locations.bootstrap),
-            infrastructure: look(&locations.infrastructure),
+            bootstrap: lookups(&locations.bootstrap, object),
+            infrastructure: lookups(&locations.infrastructure, object),
             workload: self.workload(input, &locations),
             machine: Fact::Known(machine),
             reclaim_override: sm.spec.reclaim.as_ref().map(|_| RECLAIM_OVERRIDE),
@@ -413,6 +403,22 @@ impl Environment {
             agent_config: Fact::Known(None),
         }
     }
+}
+
+/// What is known of objects of providers, each of which is observed.
+pub(super) fn lookups(
+    locations: &[Reference],
+    object: impl Fn(Kind) -> Option<Arc<Value>>,
+) -> Vec<Lookup> {
+    let found = |place: &Reference| {
+        let kind = Kind::parse(&place.kind)?;
+        Provider::read(&*object(kind)?).ok()
+    };
+    let of = |place: &Reference| Lookup {
+        reference: place.clone(),
+        found: Fact::Known(found(place)),
+    };
+    locations.iter().map(of).collect()
 }
 
 /// The steps that are independent of the machine's lifecycle.

@@ -2,14 +2,15 @@
 
 use fivespot_api::ScheduledMachineStatus;
 use fivespot_api::host_claim::{Holder, HostClaim};
-use fivespot_capi::{Cluster, Contract, Machine, Provider, Reference};
+use fivespot_capi::{Cluster, Contract, Machine};
 use fivespot_plan::{
-    Action, Call, Fact, Freshness, Hosts as ObservedHosts, Locations, Lookup, Memory,
-    Observed, Precondition, Step, StoredClaim, plan,
+    Action, Call, Fact, Freshness, Hosts as ObservedHosts, Locations, Memory, Observed,
+    Precondition, Step, StoredClaim, plan,
 };
 
 use super::super::environment::cluster;
 use super::super::interner::Id;
+use super::super::operator::lookups;
 use super::super::server::Response;
 use super::server::{claim_late, lease_uid, number};
 use super::{
@@ -287,25 +288,12 @@ impl Environment {
             |kind: Kind| input.objects[kind as usize].map(|id| self.objects.of(id));
         let machine = object(Kind::Machine).and_then(|found| Machine::read(&found).ok());
         let locations = Locations::of(sm, machine.as_ref());
-        let look = |locations: &[Reference]| {
-            let found = |place: &Reference| {
-                let kind = Kind::parse(&place.kind)?;
-                Provider::read(&*object(kind)?).ok()
-            };
-            locations
-                .iter()
-                .map(|place| Lookup {
-                    reference: place.clone(),
-                    found: Fact::Known(found(place)),
-                })
-                .collect()
-        };
         Observed {
             freshness: input.freshness,
             contract: Fact::Known(Contract::V1Beta2),
             cluster: Fact::Known(Cluster::read(&cluster()).ok()),
-            bootstrap: look(&locations.bootstrap),
-            infrastructure: look(&locations.infrastructure),
+            bootstrap: lookups(&locations.bootstrap, object),
+            infrastructure: lookups(&locations.infrastructure, object),
             machine: Fact::Known(machine),
             hosts: hosts(input, sm),
             ..Observed::default()
