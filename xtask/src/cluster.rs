@@ -15,100 +15,83 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use kubemu_golang as go;
 use programs::{Pinned, Programs};
 
-/// The minor versions of Kubernetes and Cluster API, and the providers.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Versions {
-    kubernetes: String,
-    cluster_api: String,
-    providers: Providers,
+#[derive(Debug, Subcommand)]
+pub(crate) enum Task {
+    /// Run them in the background
+    Up {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        versions: Versions,
+        /// Run only Kubernetes
+        #[arg(long, conflicts_with_all = ["cluster_api", "providers"])]
+        alone: bool,
+        /// Admission plugins in addition to the default ones, separated by commas
+        #[arg(long, requires = "alone", default_value = "")]
+        plugins: String,
+    },
+    /// Only build the programs that `up` would start
+    Build {
+        #[command(flatten)]
+        versions: Versions,
+    },
+    /// Stop them
+    Down(Name),
+    /// Upgrade them to other versions, and wait until they are ready
+    Upgrade {
+        #[command(flatten)]
+        name: Name,
+        #[command(flatten)]
+        versions: Versions,
+    },
+    /// Restart the processes of their providers, and wait until they are ready
+    RestartProviders(Name),
+    /// Print the path of their kubeconfig
+    Kubeconfig(Name),
 }
 
-/// The providers of Machines.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Providers {
-    /// Stand-ins in the launcher, for the kinds of k0smotron.
-    #[default]
-    StandIn,
-    /// Cluster API's kubeadm providers, and its in-memory infrastructure provider.
+/// Which of several clusters, which can run at the same time.
+#[derive(Args, Debug)]
+pub(crate) struct Name {
+    /// The name of one beside the one without a name
+    #[arg(long, value_parser = checked_name)]
+    name: Option<String>,
+}
+
+/// The minor versions of Kubernetes and Cluster API, and the providers.
+#[derive(Args, Debug)]
+pub(crate) struct Versions {
+    /// The minor version of Kubernetes
+    #[arg(long, value_name = "MINOR", default_value = NEWEST_KUBERNETES)]
+    kubernetes: String,
+    /// The minor version of Cluster API
+    #[arg(long, value_name = "MINOR", default_value = "1.14")]
+    cluster_api: String,
+    /// The providers of Machines, instead of stand-ins in the launcher for the kinds of k0smotron
+    #[arg(long)]
+    providers: Option<Providers>,
+}
+
+const NEWEST_KUBERNETES: &str = "1.36";
+
+/// Providers of Machines.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Providers {
+    /// Cluster API's kubeadm providers, and its in-memory infrastructure provider
     Real,
 }
 
-impl Default for Versions {
-    fn default() -> Self {
-        Self {
-            kubernetes: "1.36".to_owned(),
-            cluster_api: "1.14".to_owned(),
-            providers: Providers::default(),
-        }
-    }
-}
-
-/// The selected cluster, and the versions that it should run.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Choice {
-    /// `None` for the cluster without a name.
-    name: Option<String>,
-    versions: Versions,
-    /// Only Kubernetes: no Cluster API and no providers.
-    is_alone: bool,
-    /// Admission plugins that are enabled in addition to the default ones, separated by commas.
-    plugins: String,
-}
-
-impl Choice {
-    /// Reads `--name`, `--kubernetes 1.30`, `--cluster-api 1.8` and `--providers real`, all of them
-    /// optional, and `--plugins` after a first `--alone`. `None` for any other argument.
-    pub(crate) fn with_versions(words: &[&str]) -> Option<Self> {
-        let mut choice = Self::default();
-        let words = match words {
-            ["--alone", words @ ..] => {
-                choice.is_alone = true;
-                words
-            }
-            words => words,
-        };
-        for pair in words.chunks(2) {
-            match pair {
-                ["--kubernetes", minor] => {
-                    (*minor).clone_into(&mut choice.versions.kubernetes);
-                }
-                ["--cluster-api", minor] => {
-                    (*minor).clone_into(&mut choice.versions.cluster_api);
-                }
-                ["--providers", "real"] => choice.versions.providers = Providers::Real,
-                ["--providers", "stand-in"] => {
-                    choice.versions.providers = Providers::StandIn;
-                }
-                ["--plugins", plugins] if choice.is_alone => {
-                    (*plugins).clone_into(&mut choice.plugins);
-                }
-                ["--name", name] if is_name(name) => {
-                    choice.name = Some((*name).to_owned());
-                }
-                _ => return None,
-            }
-        }
-        Some(choice)
-    }
-
-    /// Reads the optional `--name` only.
-    pub(crate) fn by_name(words: &[&str]) -> Option<Self> {
-        match words {
-            [] | ["--name", _] => Self::with_versions(words),
-            _ => None,
-        }
-    }
-}
-
-/// Whether a name is valid for a folder: short, because the path of a socket is limited.
-fn is_name(name: &str) -> bool {
+/// A name that is valid for a folder: short, because the path of a socket is limited.
+fn checked_name(name: &str) -> Result<String, &'static str> {
     let is_plain = |letter: u8| letter.is_ascii_alphanumeric() || letter == b'-';
-    (1..=20).contains(&name.len()) && name.bytes().all(is_plain)
+    let is_valid = (1..=20).contains(&name.len()) && name.bytes().all(is_plain);
+    let why = "use at most 20 letters, digits and hyphens";
+    is_valid.then(|| name.to_owned()).ok_or(why)
 }
 
 /// The paths of one cluster.
@@ -120,49 +103,49 @@ struct Cluster {
     example: PathBuf,
 }
 
-/// Runs the task of the arguments after `cluster`; `None` if they are invalid.
-pub(crate) fn task(root: &Path, words: &[&str]) -> Option<Result<(), Box<dyn Error>>> {
-    Some(match words {
-        ["build", words @ ..] => {
-            let choice = Choice::with_versions(words)?;
-            let programs = Cluster::new(root, &choice).programs;
-            programs.build(&choice.versions).map(drop)
-        }
-        ["up", words @ ..] => up(root, &Choice::with_versions(words)?),
-        ["down", words @ ..] => Cluster::new(root, &Choice::by_name(words)?).stop(),
-        ["upgrade", words @ ..] => upgrade(root, &Choice::with_versions(words)?),
-        ["kubeconfig", words @ ..] => running(root, &Choice::by_name(words)?)
-            .map(|running| println!("{}", running.kubeconfig.display())),
-        [RESTART_PROVIDERS, words @ ..] => {
-            restart_providers(root, &Choice::by_name(words)?)
-        }
-        _ => return None,
-    })
-}
-
-/// Builds the missing programs, starts the cluster unless it runs, and prints how to reach it.
+/// Runs a task.
 ///
 /// # Errors
-/// A version is not pinned, Go is not installed, a build fails, or the cluster does not start.
-pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    let cluster = Cluster::new(root, choice);
-    if cluster.call().is_some() {
-        eprintln!("a cluster is running already");
-    } else if choice.is_alone {
-        let kubernetes = cluster.programs.build_alone(&choice.versions.kubernetes)?;
-        cluster.start(&kubernetes, None, &choice.plugins)?;
-    } else {
-        let pinned = cluster.programs.build(&choice.versions)?;
-        cluster.start(&pinned.kubernetes, Some(&pinned), "")?;
+/// No cluster runs that is needed, a version is not pinned, Go is not installed, a build fails, or a
+/// program does not start.
+pub(crate) fn run(root: &Path, task: Task) -> Result<(), Box<dyn Error>> {
+    let of = |name: &Name| Cluster::new(root, name.name.as_deref());
+    match task {
+        Task::Build { versions } => Programs::of(root).build(&versions).map(drop),
+        Task::Up {
+            name,
+            versions,
+            alone,
+            plugins,
+        } => {
+            let cluster = of(&name);
+            if cluster.call().is_some() {
+                eprintln!("a cluster is running already");
+            } else if alone {
+                let kubernetes = cluster.programs.build_alone(&versions.kubernetes)?;
+                cluster.start(&kubernetes, None, &plugins)?;
+            } else {
+                let pinned = cluster.programs.build(&versions)?;
+                cluster.start(&pinned.kubernetes, Some(&pinned), "")?;
+            }
+            cluster.print(name.name.as_deref())
+        }
+        Task::Down(name) => of(&name).stop(),
+        Task::Upgrade { name, versions } => of(&name).upgrade(&versions),
+        Task::RestartProviders(name) => {
+            let cluster = of(&name);
+            cluster.versions()?;
+            cluster
+                .send_command("restart-providers")
+                .map_err(|why| format!("the restart failed: {why}").into())
+        }
+        Task::Kubeconfig(name) => {
+            let cluster = of(&name);
+            cluster.versions()?;
+            println!("{}", cluster.kubeconfig().display());
+            Ok(())
+        }
     }
-    if let Some(kubectl) = cluster.own_kubectl()? {
-        println!("export PATH={}:$PATH", kubectl.display());
-    }
-    println!("export KUBECONFIG={}", cluster.kubeconfig().display());
-    if let Some(name) = &choice.name {
-        println!("export E2E_CLUSTER={name}");
-    }
-    Ok(())
 }
 
 /// Builds kubectl if it is not on the PATH, and prints a PATH that contains it. Prints nothing if
@@ -171,94 +154,65 @@ pub(crate) fn up(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
 /// # Errors
 /// Go is not installed, or the build fails.
 pub(crate) fn kubectl(root: &Path) -> Result<(), Box<dyn Error>> {
-    if let Some(kubectl) = Cluster::new(root, &Choice::default()).own_kubectl()? {
+    if let Some(kubectl) = Programs::of(root).own_kubectl()? {
         println!("export PATH={}:$PATH", kubectl.display());
     }
     Ok(())
 }
 
-/// Upgrades the running cluster to other versions of Kubernetes and Cluster API, and waits until they
-/// are ready. A component that has the version already is not restarted.
-///
-/// # Errors
-/// The cluster does not run, a version is not pinned or cannot be built, or a new program does not
-/// start.
-fn upgrade(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    let versions = running(root, choice)?.versions;
-    let cluster = Cluster::new(root, choice);
-    let pinned = cluster.programs.build(&choice.versions)?;
-    let mut wanted = serde_json::Map::new();
-    for (part, minor, folder) in [
-        ("kubernetes", &choice.versions.kubernetes, pinned.kubernetes),
-        (
-            "clusterAPI",
-            &choice.versions.cluster_api,
-            pinned.cluster_api,
-        ),
-    ] {
-        if versions[part] != **minor {
-            wanted.insert(part.to_owned(), json!(folder));
-        }
-    }
-    cluster
-        .send_command(&format!("upgrade {}", Value::Object(wanted)))
-        .map_err(|why| format!("the upgrade failed: {why}").into())
-}
-
-/// The command that restarts the providers of a running cluster, on the command line and on its
-/// socket.
-const RESTART_PROVIDERS: &str = "restart-providers";
-
-/// Restarts the providers of the running cluster, and waits until they are ready.
-///
-/// # Errors
-/// No cluster runs, or a provider does not start.
-fn restart_providers(root: &Path, choice: &Choice) -> Result<(), Box<dyn Error>> {
-    running(root, choice)?;
-    Cluster::new(root, choice)
-        .send_command(RESTART_PROVIDERS)
-        .map_err(|why| format!("the restart failed: {why}").into())
-}
-
-/// A running cluster.
-struct Running {
-    /// The path of its administrator's kubeconfig.
-    kubeconfig: PathBuf,
-    /// The versions of `kubernetes`, `clusterAPI` and `providers`.
-    versions: Value,
-}
-
-/// Returns the running cluster.
-///
-/// # Errors
-/// No cluster runs, or its versions cannot be read.
-fn running(root: &Path, choice: &Choice) -> Result<Running, Box<dyn Error>> {
-    let cluster = Cluster::new(root, choice);
-    if cluster.call().is_none() {
-        return Err(
-            "no cluster is running; start one with `cargo xtask cluster up`".into(),
-        );
-    }
-    let versions = fs::read_to_string(cluster.state.join("versions.json"))?;
-    Ok(Running {
-        kubeconfig: cluster.kubeconfig(),
-        versions: serde_json::from_str(&versions)?,
-    })
-}
-
 impl Cluster {
-    fn new(root: &Path, choice: &Choice) -> Self {
-        let own = target(root).join("cluster");
+    /// `None` is the name of the one without a name.
+    fn new(root: &Path, name: Option<&str>) -> Self {
         // The end-to-end tests use the same folder.
-        let run = match &choice.name {
+        let run = match name {
             Some(name) => format!("run-{name}"),
             None => "run".to_owned(),
         };
         Self {
-            programs: Programs::new(root, &own.join("bin")),
-            state: own.join(run),
+            programs: Programs::of(root),
+            state: target(root).join("cluster").join(run),
             example: root.join("examples/conformance/in-memory/cluster.yaml"),
         }
+    }
+
+    /// Prints how to reach it.
+    fn print(&self, name: Option<&str>) -> Result<(), Box<dyn Error>> {
+        if let Some(kubectl) = self.programs.own_kubectl()? {
+            println!("export PATH={}:$PATH", kubectl.display());
+        }
+        println!("export KUBECONFIG={}", self.kubeconfig().display());
+        if let Some(name) = name {
+            println!("export E2E_CLUSTER={name}");
+        }
+        Ok(())
+    }
+
+    /// The versions of `kubernetes`, `clusterAPI` and `providers` of the running cluster.
+    fn versions(&self) -> Result<Value, Box<dyn Error>> {
+        if self.call().is_none() {
+            return Err(
+                "no cluster is running; start one with `cargo xtask cluster up`".into(),
+            );
+        }
+        let versions = fs::read_to_string(self.state.join("versions.json"))?;
+        Ok(serde_json::from_str(&versions)?)
+    }
+
+    /// Upgrades the running cluster. A component that has the version already is not restarted.
+    fn upgrade(&self, to: &Versions) -> Result<(), Box<dyn Error>> {
+        let versions = self.versions()?;
+        let pinned = self.programs.build(to)?;
+        let mut wanted = serde_json::Map::new();
+        for (part, minor, folder) in [
+            ("kubernetes", &to.kubernetes, pinned.kubernetes),
+            ("clusterAPI", &to.cluster_api, pinned.cluster_api),
+        ] {
+            if versions[part] != **minor {
+                wanted.insert(part.to_owned(), json!(folder));
+            }
+        }
+        self.send_command(&format!("upgrade {}", Value::Object(wanted)))
+            .map_err(|why| format!("the upgrade failed: {why}").into())
     }
 
     /// Stops the cluster if it runs, and waits until it has ended. Fails if the connection does.
@@ -290,15 +244,6 @@ impl Cluster {
             "done" => Ok(()),
             why => Err(why.into()),
         }
-    }
-
-    /// The folder of the kubectl that is built here; `None` if kubectl is on the PATH. Builds it if
-    /// it is missing.
-    fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
-        if go::is_on_path("kubectl") {
-            return Ok(None);
-        }
-        self.programs.build_kubectl().map(Some)
     }
 
     /// Starts the cluster in the background and waits until it is ready.
@@ -354,42 +299,48 @@ pub(crate) fn target(root: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser as _;
+
     use super::*;
 
+    fn parsed(words: &str) -> Option<Task> {
+        let words = words.split_whitespace();
+        let task =
+            crate::Task::try_parse_from(["xtask", "cluster"].into_iter().chain(words));
+        match task.ok()? {
+            crate::Task::Cluster(task) => Some(task),
+            _ => None,
+        }
+    }
+
     #[test]
-    fn each_version_may_be_chosen_and_nothing_else() {
-        let chosen = |words: &[&str]| {
-            let versions = Choice::with_versions(words)?.versions;
-            Some(format!("{} {}", versions.kubernetes, versions.cluster_api))
+    fn each_version_may_be_chosen_and_plugins_only_without_cluster_api() {
+        let chosen = |words| match parsed(words)? {
+            Task::Up { versions, .. } => {
+                Some(format!("{} {}", versions.kubernetes, versions.cluster_api))
+            }
+            _ => None,
         };
-        assert_eq!(chosen(&[]).as_deref(), Some("1.36 1.14"));
-        assert_eq!(
-            chosen(&["--cluster-api", "1.8"]).as_deref(),
-            Some("1.36 1.8")
-        );
-        let both = ["--cluster-api", "1.8", "--kubernetes", "1.30"];
-        assert_eq!(chosen(&both).as_deref(), Some("1.30 1.8"));
-        let real = Choice::with_versions(&["--providers", "real"]);
-        assert_eq!(real.map(|it| it.versions.providers), Some(Providers::Real));
-        assert_eq!(chosen(&["--providers", "imaginary"]), None);
-        assert_eq!(chosen(&["--kubernetes"]), None);
-        assert_eq!(chosen(&["--etcd", "3.6"]), None);
-        let alone = Choice::with_versions(&["--alone", "--plugins", "A,B"]);
-        assert_eq!(alone.map(|it| it.plugins).as_deref(), Some("A,B"));
-        assert_eq!(chosen(&["--plugins", "A,B"]), None);
+        assert_eq!(chosen("up").as_deref(), Some("1.36 1.14"));
+        let both = "up --cluster-api 1.8 --kubernetes 1.30 --providers real";
+        assert_eq!(chosen(both).as_deref(), Some("1.30 1.8"));
+        assert!(chosen("up --alone --plugins A,B").is_some());
+        assert_eq!(chosen("up --plugins A,B"), None);
+        assert_eq!(chosen("up --alone --cluster-api 1.8"), None);
     }
 
     #[test]
     fn clusters_of_two_names_share_no_state() {
-        let root = Path::new("/somewhere");
-        let state = |words: &[&str]| {
-            Choice::by_name(words).map(|choice| Cluster::new(root, &choice).state)
+        let state = |words| match parsed(words)? {
+            Task::Down(of) => {
+                Some(Cluster::new(Path::new("/somewhere"), of.name.as_deref()).state)
+            }
+            _ => None,
         };
-        let first = state(&[]).expect("the one without a name");
+        let first = state("down").expect("the one without a name");
         assert!(first.ends_with("cluster/run"), "{}", first.display());
-        assert_ne!(state(&["--name", "second"]), Some(first));
-        assert_eq!(state(&["--name", "../run"]), None);
-        assert_eq!(state(&["--name", ""]), None);
-        assert_eq!(state(&["--kubernetes", "1.30"]), None);
+        assert_ne!(state("down --name second"), Some(first));
+        assert_eq!(state("down --name ../run"), None);
+        assert_eq!(state("down --name="), None);
     }
 }

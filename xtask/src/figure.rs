@@ -29,19 +29,6 @@ pub(crate) const RECORD: &str = "xtask/results/recorded.json";
 /// Digits of a hash that are kept.
 const DIGITS: usize = 16;
 
-/// Runs the task of the arguments after `figures`; `None` if they are invalid.
-pub(crate) fn task(
-    root: &Path,
-    words: &[&str],
-) -> Option<Result<Faults, Box<dyn Error>>> {
-    match words {
-        [] => Some(print(root)),
-        ["--check", file] => Some(check(root, file)),
-        ["--recorded", files @ ..] if !files.is_empty() => Some(stamp(root, files)),
-        _ => None,
-    }
-}
-
 /// A recording of a result.
 pub(crate) struct Figure {
     file: String,
@@ -89,7 +76,10 @@ pub(crate) fn figures(root: &Path) -> Result<Vec<Figure>, Box<dyn Error>> {
 }
 
 /// Prints every result, and how to see what has changed since.
-fn print(root: &Path) -> Result<Faults, Box<dyn Error>> {
+///
+/// # Errors
+/// As for [`figures`].
+pub(crate) fn print(root: &Path) -> Result<(), Box<dyn Error>> {
     for of in figures(root)? {
         println!("{} {} {}", of.date, of.file, of.state());
         if !of.is_current() {
@@ -97,11 +87,14 @@ fn print(root: &Path) -> Result<Faults, Box<dyn Error>> {
             println!("    git diff --stat {} -- {sources}", of.commit);
         }
     }
-    Ok(Faults::new())
+    Ok(())
 }
 
 /// Returns a fault if the sources of a result have changed since it was recorded.
-fn check(root: &Path, file: &str) -> Result<Faults, Box<dyn Error>> {
+///
+/// # Errors
+/// It is not a recorded result, or as for [`figures`].
+pub(crate) fn check(root: &Path, file: &str) -> Result<Faults, Box<dyn Error>> {
     let figures = figures(root)?;
     let of = figures.iter().find(|of| of.file == file);
     let of = of.ok_or_else(|| format!("{file} is not a recorded result"))?;
@@ -114,15 +107,17 @@ fn check(root: &Path, file: &str) -> Result<Faults, Box<dyn Error>> {
 }
 
 /// Records that results are about the sources as they are, also if their content is as before.
-fn stamp(root: &Path, files: &[&str]) -> Result<Faults, Box<dyn Error>> {
+///
+/// # Errors
+/// One is not a recorded result, git fails, or a file cannot be read or written.
+pub(crate) fn stamp(root: &Path, files: &[String]) -> Result<(), Box<dyn Error>> {
     let mut stamps = stamps(root)?;
     for file in files {
         let sources = judged::sources(file)
             .ok_or_else(|| format!("{file} is not a recorded result"))?;
-        stamps[*file] = new_stamp(root, file, &sources)?;
+        stamps[file] = new_stamp(root, file, &sources)?;
     }
-    write(root, &stamps)?;
-    Ok(Faults::new())
+    write(root, &stamps)
 }
 
 /// Records the results that are new or have another content than the recorded ones, and drops those
@@ -332,7 +327,7 @@ mod tests {
             Faults::new()
         );
         // The same numbers, recorded again.
-        stamp(&root, &[model]).unwrap();
+        stamp(&root, &[model.to_owned()]).unwrap();
         assert_eq!(check(&root, model).unwrap(), Faults::new());
         fs::remove_dir_all(root).unwrap();
     }

@@ -21,7 +21,7 @@ const PUBLIC: [&str; 2] = ["runtime", "schedule"];
 const TROUBLESHOOTING: &str = "docs/troubleshooting.md";
 
 /// Writes every generated file that is out of date.
-pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
+pub(crate) fn write(root: &Path) -> Result<(), Box<dyn Error>> {
     figure::record_new(root)?;
     for (directory, file) in files(root)? {
         let path = root.join(directory).join(&file.path);
@@ -37,7 +37,7 @@ pub(crate) fn write(root: &Path) -> Result<Faults, Box<dyn Error>> {
             path.strip_prefix(root).unwrap_or(&path).display()
         );
     }
-    Ok(Faults::new())
+    Ok(())
 }
 
 /// Returns the differences that [`write`] would remove.

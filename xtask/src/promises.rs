@@ -1,12 +1,12 @@
 //! `cargo xtask promises`: keeps the results of the last complete runs of the end-to-end suite, and
 //! of the last runs of its scenarios with every fault.
 
-use std::env;
 use std::error::Error;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::Faults;
+use crate::cluster::target;
 use crate::conformance::RESULTS;
 use crate::how_we_test::FAULTS;
 use crate::stored_results;
@@ -34,38 +34,12 @@ pub(crate) fn store(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Compares the results of the last complete runs with those that are kept.
-///
-/// # Errors
-/// There are no results, or they cannot be read.
-pub(crate) fn check(root: &Path) -> Result<Faults, Box<dyn Error>> {
-    let mut faults = Faults::new();
-    let missing =
-        |_| "no results of a complete run; run `cargo test --test promises`".to_owned();
-    for path in left_in(root, RUNS_LEFT).map_err(missing)? {
-        let name = path.file_name().unwrap_or_default();
-        let kept = root.join(RESULTS).join(name);
-        let is_equal = fs::read_to_string(&kept)
-            .is_ok_and(|text| fs::read_to_string(&path).is_ok_and(|last| last == text));
-        if !is_equal {
-            faults.push(format!(
-                "{RESULTS}/{}: the last run differs; run `cargo xtask promises` and \
-                 `cargo xtask gen`",
-                name.display()
-            ));
-        }
-    }
-    Ok(faults)
-}
-
 /// The suite's folder for the results of complete runs, below the target folder.
 const RUNS_LEFT: &str = "tmp/promises";
 /// The suite's folder for the results of runs with every fault.
 const FAULTS_LEFT: &str = "tmp/faults";
 
 /// The results in a folder below the target folder, by backend.
-fn left_in(root: &Path, folder: &str) -> std::io::Result<Vec<PathBuf>> {
-    let target = env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| root.join("target"), |directory| root.join(directory));
-    stored_results::files(&target.join(folder))
+fn left_in(root: &Path, folder: &str) -> io::Result<Vec<PathBuf>> {
+    stored_results::files(&target(root).join(folder))
 }

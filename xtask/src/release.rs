@@ -24,6 +24,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use clap::{ArgGroup, Args};
 use fivespot_api::manifest::GeneratedFile;
 use fivespot_install::controller::Settings;
 use fivespot_install::{agent, file, webhook};
@@ -62,64 +63,72 @@ const PROGRAMS: [&str; 4] = [
     "5spot-reclaim-agent",
 ];
 
-/// The arguments of `--dry-run`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Plan {
-    /// The registry and the path before the names of the images.
+/// What to do. Only the workflow publishes a release.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("task").required(true)))]
+pub(crate) struct Arguments {
+    /// Build all files of a release in target/release-files: archives, images (needs buildah), chart,
+    /// manifests, krew manifest, bills of materials (needs cargo-cyclonedx), sums; fail if an image
+    /// is too large
+    #[arg(long, group = "task")]
+    dry_run: bool,
+    /// The registry and the path before the names of the images
+    #[arg(
+        long,
+        value_name = "PREFIX",
+        requires = "dry_run",
+        default_value = "ghcr.io/finos"
+    )]
     registry: String,
-    /// A folder with existing binaries, with a folder for each architecture. `None` builds them for
-    /// the architecture of this machine.
+    /// A folder with existing binaries, with a folder for each architecture; without one, they are
+    /// built for the architecture of this machine
+    #[arg(long, value_name = "DIR", requires = "dry_run")]
     binaries: Option<PathBuf>,
+    /// Build the last commit on two paths, with images, and compare the bytes
+    #[arg(long, group = "task")]
+    check_reproducible: bool,
+    /// Only this program
+    #[arg(long, value_name = "NAME", requires = "check_reproducible", value_parser = PROGRAMS)]
+    program: Option<String>,
+    /// Write the licences of the packages that are linked for a target into DIR/notices
+    #[arg(long, group = "task", value_names = ["TRIPLE", "DIR"])]
+    licences: Option<Vec<String>>,
+    /// Record the sizes of the files of --dry-run for docs/releases.md
+    #[arg(long, group = "task")]
+    record: bool,
 }
 
-impl Plan {
-    /// Reads `--dry-run`, `--registry PREFIX` and `--binaries DIR`. `None` for any other argument,
-    /// or without `--dry-run`: only the workflow publishes a release.
-    pub(crate) fn read(words: &[&str]) -> Option<Self> {
-        let mut plan = Self {
-            registry: "ghcr.io/finos".to_owned(),
-            binaries: None,
-        };
-        let mut is_dry = false;
-        let mut words = words.iter();
-        while let Some(word) = words.next() {
-            match *word {
-                "--dry-run" => is_dry = true,
-                "--registry" => (*words.next()?).clone_into(&mut plan.registry),
-                "--binaries" => plan.binaries = Some(PathBuf::from(words.next()?)),
-                _ => return None,
-            }
-        }
-        is_dry.then_some(plan)
-    }
-
+impl Arguments {
     fn image(&self, name: &str) -> String {
         format!("{}/{name}:{}", self.registry, env!("CARGO_PKG_VERSION"))
     }
 }
 
-/// Runs the task of the arguments after `release`; returns the differences between two builds.
+/// Runs the task; returns the differences between two builds.
 ///
 /// # Errors
-/// An argument is invalid, a program is missing or fails, or a file cannot be written.
-pub(crate) fn task(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
-    match words {
-        ["--check-reproducible", words @ ..] => reproduce::check(root, words),
-        ["--licences", triple, folder] => {
-            licences::write(root, triple, Path::new(folder)).map(|_| Faults::new())
-        }
-        ["--record"] => size::record(root).map(|()| Faults::new()),
-        _ => run(root, words).map(|()| Faults::new()),
+/// A program is missing or fails, or a file cannot be written.
+pub(crate) fn run(root: &Path, arguments: &Arguments) -> Result<Faults, Box<dyn Error>> {
+    if arguments.check_reproducible {
+        let program = arguments.program.as_deref();
+        let programs: Vec<&str> = program.map_or(PROGRAMS.to_vec(), |one| vec![one]);
+        return reproduce::check(root, &programs);
     }
+    if let Some([triple, folder]) = arguments.licences.as_deref() {
+        licences::write(root, triple, Path::new(folder))?;
+    } else if arguments.record {
+        size::record(root)?;
+    } else {
+        build_files(root, arguments)?;
+    }
+    Ok(Faults::new())
 }
 
 /// Builds every file of a release, and prints the sizes.
 ///
 /// # Errors
-/// An argument is invalid, a program is missing or fails, or a file cannot be written.
-fn run(root: &Path, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let plan = &Plan::read(words)
-        .ok_or("usage: release --dry-run [--registry PREFIX] [--binaries DIR]")?;
+/// A program is missing or fails, or a file cannot be written.
+fn build_files(root: &Path, plan: &Arguments) -> Result<(), Box<dyn Error>> {
     let out = target(root).join("release-files");
     if out.exists() {
         fs::remove_dir_all(&out)?;
@@ -182,7 +191,7 @@ pub(crate) fn krew(folder: &Path) -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes the manifests with the images of this release.
-fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
+fn manifests(out: &Path, plan: &Arguments) -> Result<(), Box<dyn Error>> {
     let install = file::install(&Settings {
         image: plan.image("5spot-controller"),
         ..Settings::default()
@@ -203,7 +212,12 @@ fn manifests(out: &Path, plan: &Plan) -> Result<(), Box<dyn Error>> {
 }
 
 /// Writes the chart with the images of this release.
-fn chart(root: &Path, out: &Path, plan: &Plan, time: &str) -> Result<(), Box<dyn Error>> {
+fn chart(
+    root: &Path,
+    out: &Path,
+    plan: &Arguments,
+    time: &str,
+) -> Result<(), Box<dyn Error>> {
     let source = target(root).join("release-chart/5spot");
     if source.exists() {
         fs::remove_dir_all(&source)?;
@@ -296,14 +310,28 @@ fn commit_time(root: &Path) -> Result<String, Box<dyn Error>> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use clap::Parser as _;
 
     #[test]
     fn a_release_is_never_made_by_accident() {
-        assert_eq!(Plan::read(&[]), None);
-        assert_eq!(Plan::read(&["--dry-run", "--push"]), None);
-        let plan = Plan::read(&["--dry-run", "--registry", "registry.example/team"]);
-        let image = plan.map(|it| it.image("5spot")).unwrap_or_default();
+        let parsed = |words: &str| {
+            let words = ["xtask", "release"]
+                .into_iter()
+                .chain(words.split_whitespace());
+            match crate::Task::try_parse_from(words).ok()? {
+                crate::Task::Release(arguments) => Some(arguments),
+                _ => None,
+            }
+        };
+        assert!(parsed("").is_none());
+        assert!(parsed("--registry registry.example/team").is_none());
+        assert!(parsed("--dry-run --push").is_none());
+        assert!(parsed("--dry-run --record").is_none());
+        let plan = parsed("--dry-run --registry registry.example/team").unwrap();
+        let image = plan.image("5spot");
         assert!(image.starts_with("registry.example/team/5spot:"), "{image}");
+        assert!(parsed("--check-reproducible --program 5spot-webhook").is_some());
+        assert!(parsed("--check-reproducible --program kubectl").is_none());
+        assert!(parsed("--licences triple folder").is_some());
     }
 }

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use super::{Providers, Versions};
+use super::{NEWEST_KUBERNETES, Providers, Versions, target};
 use kubemu_golang as go;
 
 use crate::cache;
@@ -52,11 +52,10 @@ const PROVIDERS: [(&str, &str); 3] = [
 ];
 
 impl Programs {
-    /// `own` is the folder of what is built from this source tree alone.
-    pub(super) fn new(root: &Path, own: &Path) -> Self {
+    pub(super) fn of(root: &Path) -> Self {
         Self {
             source: root.join("e2e/cluster"),
-            launcher: own.join("cluster"),
+            launcher: target(root).join("cluster/bin/cluster"),
         }
     }
 
@@ -71,8 +70,10 @@ impl Programs {
     pub(super) fn build(&self, versions: &Versions) -> Result<Pinned, Box<dyn Error>> {
         let cluster_api = self.pinned("cluster-api", &versions.cluster_api)?;
         let providers = match versions.providers {
-            Providers::StandIn => None,
-            Providers::Real => Some(self.pinned("providers", &versions.cluster_api)?),
+            None => None,
+            Some(Providers::Real) => {
+                Some(self.pinned("providers", &versions.cluster_api)?)
+            }
         };
         let kubernetes = self.build_kubernetes(&versions.kubernetes)?;
         thread::scope(|scope| {
@@ -101,10 +102,15 @@ impl Programs {
         Ok(kubernetes)
     }
 
-    /// Builds kubectl if it is missing, and returns its folder.
-    pub(super) fn build_kubectl(&self) -> Result<PathBuf, Box<dyn Error>> {
-        let kubernetes = self.pinned("kubernetes", &Versions::default().kubernetes)?;
+    /// The folder of the kubectl that is built here; `None` if kubectl is on the PATH. Builds it if
+    /// it is missing.
+    pub(super) fn own_kubectl(&self) -> Result<Option<PathBuf>, Box<dyn Error>> {
+        if go::is_on_path("kubectl") {
+            return Ok(None);
+        }
+        let kubernetes = self.pinned("kubernetes", NEWEST_KUBERNETES)?;
         self.build_kubernetes_programs(&kubernetes, &["kubectl"], "kubectl")
+            .map(Some)
     }
 
     fn build_kubernetes(&self, minor: &str) -> Result<PathBuf, Box<dyn Error>> {

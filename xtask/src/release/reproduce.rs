@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::build::{self, Build};
 use super::image::Images;
-use super::{PROGRAMS, commit_time, licences, sum};
+use super::{commit_time, licences, sum};
 use crate::Faults;
 use crate::cluster::target;
 use kubemu_golang::process;
@@ -19,11 +19,8 @@ const PATHS: [&str; 2] = ["one", "on/another/path"];
 /// differences. Equal binaries are kept in the folder that `--dry-run` uses.
 ///
 /// # Errors
-/// A program is unknown, or something cannot be built.
-pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error>> {
-    let programs = programs(words).ok_or(
-        "usage: release --check-reproducible [--program NAME], such as 5spot-controller",
-    )?;
+/// Something cannot be built.
+pub(super) fn check(root: &Path, programs: &[&str]) -> Result<Faults, Box<dyn Error>> {
     let place = target(root).join("reproduce");
     let head = ["rev-parse", "HEAD"];
     let head = process::output(Command::new("git").args(head).current_dir(root))?;
@@ -31,7 +28,7 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
     for path in PATHS {
         let source = place.join(path);
         process::check_out(root, head.trim(), &source)?;
-        sums.push(build_files(&source, &programs)?);
+        sums.push(build_files(&source, programs)?);
     }
     let mut faults = Faults::new();
     for (one, other) in sums[0].iter().zip(&sums[1]) {
@@ -42,7 +39,7 @@ pub(crate) fn check(root: &Path, words: &[&str]) -> Result<Faults, Box<dyn Error
         }
     }
     if faults.is_empty() {
-        let copied = copy_binaries(root, &place, &programs)?;
+        let copied = copy_binaries(root, &place, programs)?;
         fs::remove_dir_all(&place)?;
         println!("two builds on two paths are equal; the binaries are in {copied}");
     }
@@ -64,18 +61,6 @@ fn copy_binaries(
         fs::copy(built.join(&path), copied.join(&path))?;
     }
     Ok(copied.display().to_string())
-}
-
-/// The programs of the arguments; `None` if one is unknown.
-fn programs(words: &[&str]) -> Option<Vec<&'static str>> {
-    match words {
-        [] => Some(PROGRAMS.to_vec()),
-        ["--program", name] => {
-            let found = PROGRAMS.into_iter().find(|it| it == name)?;
-            Some(vec![found])
-        }
-        _ => None,
-    }
 }
 
 /// A file that is compared.
@@ -128,18 +113,4 @@ fn built_file(path: PathBuf) -> Result<BuiltFile, Box<dyn Error>> {
         bytes: fs::metadata(&path)?.len(),
         sum: sum(&path)?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::programs;
-
-    #[test]
-    fn all_programs_are_built_unless_one_is_named() {
-        assert_eq!(programs(&[]).map(|it| it.len()), Some(4));
-        let one = programs(&["--program", "5spot-reclaim-agent"]);
-        assert_eq!(one, Some(vec!["5spot-reclaim-agent"]));
-        assert_eq!(programs(&["--program", "kubectl"]), None);
-        assert_eq!(programs(&["--programs"]), None);
-    }
 }
