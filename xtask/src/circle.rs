@@ -2,8 +2,8 @@
 //! the others.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::error::Error;
 use std::fs;
-use std::io;
 use std::path::Path;
 
 use crate::Faults;
@@ -19,7 +19,7 @@ type Module = Vec<String>;
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
 
 /// Compares the circles of a crate with the limit.
-pub(crate) fn check(name: &str, folder: &Path) -> io::Result<Faults> {
+pub(crate) fn check(name: &str, folder: &Path) -> Result<Faults, Box<dyn Error>> {
     let mut sources = BTreeMap::new();
     read(&folder.join("src"), &Module::new(), &mut sources)?;
     Ok(faults(name, LARGEST, &imports(&sources)))
@@ -45,7 +45,7 @@ fn read(
     folder: &Path,
     module: &Module,
     sources: &mut BTreeMap<Module, Vec<Import>>,
-) -> io::Result<()> {
+) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let mut module = module.clone();
@@ -59,7 +59,9 @@ fn read(
             if module == ["lib"] {
                 module.clear();
             }
-            sources.insert(module, import::imports(&fs::read_to_string(&path)?));
+            let imports = import::imports(&fs::read_to_string(&path)?)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            sources.insert(module, imports);
         }
     }
     Ok(())
@@ -153,7 +155,7 @@ mod tests {
     fn a_circle_is_found_through_children_parents_and_the_root() {
         let file = |module: &[&str], text: &str| {
             let module: Module = module.iter().map(|it| (*it).to_owned()).collect();
-            (module, import::imports(text))
+            (module, import::imports(text).unwrap())
         };
         let sources = BTreeMap::from([
             file(&[], "mod a; mod b; pub use b::Inner as Outer;"),
