@@ -9,15 +9,14 @@ use serde_json::{Value, json};
 
 use super::{build, file_names};
 use crate::cluster::target;
+use crate::marked_page::filled;
+use crate::stored_results::items;
 
 /// Where the page is, below the root.
 pub(crate) const PAGE: &str = "docs/releases.md";
 
 /// Where the sizes are kept, below the root.
 const RESULTS: &str = "xtask/results/release.json";
-
-/// The first line of the generated section.
-const MARK: &str = "<!-- generated from here on: cargo xtask release --record -->\n";
 
 /// The images, with the limit of each in MiB, compressed as registries store it.
 const LIMITS: [(&str, u64); 4] = [
@@ -82,28 +81,22 @@ pub(crate) fn record(root: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The page with the section about sizes; the unchanged page if no sizes were kept.
+/// The page with the sizes.
 ///
 /// # Errors
 /// The page or the sizes cannot be read.
 pub(crate) fn page(root: &Path) -> Result<String, Box<dyn Error>> {
-    let page = fs::read_to_string(root.join(PAGE))?;
-    let path = root.join(RESULTS);
-    if !path.exists() {
-        return Ok(page);
-    }
-    let kept = serde_json::from_str(&fs::read_to_string(path)?)?;
-    Ok(with_section(&page, &kept))
+    let kept = serde_json::from_str(&fs::read_to_string(root.join(RESULTS))?)?;
+    filled(root, PAGE, [("sizes", table(&kept))])
 }
 
-fn with_section(page: &str, kept: &Value) -> String {
-    let written = page.split_once(MARK).map_or(page, |(it, _)| it);
+fn table(kept: &Value) -> String {
     let triple = kept["target"].as_str().unwrap_or_default();
     let mut text = format!(
-        "{written}{MARK}\n## Sizes\n\nOf a build for `{triple}`. Images are measured as \
-         registries store them, compressed.\n\n| file | MiB | limit |\n|---|---:|---:|\n"
+        "Of a build for `{triple}`. Images are measured as registries store them, compressed.\n\n\
+         | file | MiB | limit |\n|---|---:|---:|\n"
     );
-    for file in kept["files"].as_array().into_iter().flatten() {
+    for file in items(&kept["files"]) {
         let bytes = file["bytes"].as_u64().unwrap_or_default();
         // Rounded up to tenths.
         let tenths = (bytes * 10).div_ceil(MIB);
@@ -130,12 +123,11 @@ mod tests {
     }
 
     #[test]
-    fn sizes_are_rounded_up_and_replace_those_before() {
+    fn sizes_are_rounded_up() {
         let kept = json!({"target": "x", "files": [
             {"name": "a.oci.tar", "bytes": MIB + 1, "limitMiB": 15},
         ]});
-        let once = with_section("# Page\n", &kept);
-        assert!(once.ends_with("| `a.oci.tar` | 1.1 | 15 |\n"), "{once}");
-        assert_eq!(with_section(&once, &kept), once);
+        let text = table(&kept);
+        assert!(text.ends_with("| `a.oci.tar` | 1.1 | 15 |\n"), "{text}");
     }
 }
