@@ -2,8 +2,8 @@
 //! longer wanted.
 
 use fivespot_testkit::{
-    Cluster, Contract, WriteCounter, cluster_object, condition, instant, machine_path,
-    path_of, scheduled_machine,
+    Cluster, Contract, cluster_object, condition, instant, machine_path, path_of,
+    scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -62,11 +62,10 @@ async fn crashes_after_writes(writes: usize, interruption: Interruption) -> bool
     let cluster = Cluster::start(instant("2026-03-06T15:00:00Z")).await;
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
-    let write_counter = WriteCounter::up_to(writes);
-    let crashing = cluster.operator_counting_writes(write_counter.clone());
+    let crashing = cluster.operator_crashing_after(writes);
     let has_died = tokio::select! {
         () = cluster.advance_to("2026-03-06T15:05:00Z") => false,
-        () = write_counter.reached() => true,
+        () = crashing.crash_switch().crashed() => true,
     };
     drop(crashing);
     cluster.advance_to("2026-03-06T15:10:00Z").await;
@@ -172,9 +171,8 @@ async fn or_completes_it_for_the_cluster_that_it_was_begun_for() {
     cluster.add_cluster().await;
     cluster.apply(&scheduled_machine("worker")).await;
     // Finalizer, record, bootstrap and infrastructure object.
-    let write_counter = WriteCounter::up_to(4);
-    let crashing = cluster.operator_counting_writes(write_counter.clone());
-    write_counter.reached().await;
+    let crashing = cluster.operator_crashing_after(4);
+    crashing.crash_switch().crashed().await;
     drop(crashing);
     let [_, infrastructure, machine] = cluster.owned_paths("worker");
     assert!(cluster.get(&infrastructure).await.is_some());

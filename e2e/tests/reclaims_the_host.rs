@@ -3,8 +3,7 @@
 
 use fivespot_api::{name, reclaim};
 use fivespot_testkit::{
-    Cluster, WriteCounter, condition, instant, machine_path, node_path, pod_path,
-    scheduled_machine,
+    Cluster, condition, instant, machine_path, node_path, pod_path, scheduled_machine,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -288,15 +287,14 @@ async fn a_crash_after_any_write_of_a_reclaim_ends_in_the_same_state() {
         cluster.bring_up(&scheduled_machine("worker")).await;
         drop(operator);
         request(&cluster).await;
-        let write_counter = WriteCounter::up_to(limit);
-        let crashing = cluster.operator_counting_writes(write_counter.clone());
+        let crashing = cluster.operator_crashing_after(limit);
         let over = async {
             cluster
                 .wait_for_phase("worker", "Disabled", instant(LIMIT))
                 .await;
         };
         let is_over = tokio::select! {
-            () = write_counter.reached() => false,
+            () = crashing.crash_switch().crashed() => false,
             () = over => true,
         };
         drop(crashing);

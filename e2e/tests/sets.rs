@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use fivespot_api::name;
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, condition, instant, machine_path,
-    path_of, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, path_of,
+    scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -407,15 +407,14 @@ async fn a_crash_after_any_write_makes_no_machine_too_many() {
         cluster.apply(&set(&cluster, 2)).await;
         for replicas in [2, 0] {
             scale(&cluster, replicas).await;
-            let counter = WriteCounter::up_to(limit);
-            let crashing = cluster.operator_counting_writes(counter.clone());
+            let crashing = cluster.operator_crashing_after(limit);
             let minute = cluster.clock().now() + SignedDuration::from_mins(1);
             // A crashed operator stops the clock.
             tokio::select! {
-                () = counter.reached() => {}
+                () = crashing.crash_switch().crashed() => {}
                 () = cluster.advance_until(minute) => {}
             }
-            is_whole &= counter.writes() < limit;
+            is_whole &= !crashing.crash_switch().is_crashed();
             let _operator = cluster.operator();
             drop(crashing);
             let left = rest_at(&cluster, replicas as usize).await;

@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use fivespot_api::host_claim::HostClaim;
 use fivespot_controller::Namespaces;
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, condition, instant, machine_path,
-    path_of, scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, condition, instant, machine_path, path_of,
+    scheduled_machine,
 };
 use jiff::SignedDuration;
 use serde_json::{Value, json};
@@ -337,16 +337,15 @@ async fn a_crash_after_any_write_leaves_every_host_to_one_machine() {
         for machine in machines {
             cluster.apply(&machine_of(&cluster, machine, None)).await;
         }
-        let counter = WriteCounter::up_to(limit);
-        let crashing = cluster.operator_counting_writes(counter.clone());
+        let crashing = cluster.operator_crashing_after(limit);
         let minutes = |count| instant(WINDOW) + SignedDuration::from_mins(count);
         // A crashed operator stops the clock.
         tokio::select! {
-            () = counter.reached() => {}
+            () = crashing.crash_switch().crashed() => {}
             () = cluster.advance_until(minutes(1)) => {}
         }
         recorded(&cluster, &machines).await;
-        let is_whole = counter.writes() < limit;
+        let is_whole = !crashing.crash_switch().is_crashed();
         let _operator = cluster.operator();
         drop(crashing);
         cluster.advance_until(minutes(2)).await;

@@ -3,8 +3,7 @@
 //! concurrently with the others.
 
 use fivespot_testkit::{
-    BEFORE_CLOSING, CLOSING, Cluster, WriteCounter, instant, machine_path,
-    scheduled_machine,
+    BEFORE_CLOSING, CLOSING, Cluster, instant, machine_path, scheduled_machine,
 };
 use futures::future::join_all;
 use serde_json::json;
@@ -41,7 +40,12 @@ async fn with_every_crash(
         let wave = (done + 1..=done + CONCURRENT_RUNS)
             .map(async |limit| crashes_after(limit, &prepare, &scenario).await);
         done += CONCURRENT_RUNS;
-        if join_all(wave).await.contains(&false) {
+        let crashed = join_all(wave).await;
+        assert!(
+            crashed[0] || done > CONCURRENT_RUNS,
+            "the operator must write"
+        );
+        if crashed.contains(&false) {
             break;
         }
         assert!(done < MAX_WRITES, "no end of writes");
@@ -59,10 +63,10 @@ async fn crashes_after(
     let healthy = cluster.operator();
     prepare(&cluster).await;
     drop(healthy);
-    let write_counter = WriteCounter::up_to(limit);
-    let crashing = cluster.operator_counting_writes(write_counter.clone());
+    let crashing = cluster.operator_crashing_after(limit);
+    let crash_switch = crashing.crash_switch().clone();
     let succession = async {
-        write_counter.reached().await;
+        crash_switch.crashed().await;
         let _heir = cluster.operator();
         drop(crashing);
         std::future::pending::<()>().await;
@@ -71,8 +75,7 @@ async fn crashes_after(
         () = scenario(&cluster) => {}
         () = succession => {}
     }
-    assert!(write_counter.writes() > 0, "the operator must write");
-    write_counter.writes() >= limit
+    crash_switch.is_crashed()
 }
 
 async fn of_an_opening() {

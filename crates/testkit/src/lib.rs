@@ -35,7 +35,6 @@ pub use backend::Backend;
 pub use build::{cluster_object, instant, pod, scheduled_machine};
 pub use cluster::Cluster;
 pub use connection_switch::ConnectionSwitch;
-pub use crash::{CrashAfterWrites, WriteCounter};
 pub use fivespot_controller::{Coordination, Lease, LeaseTiming};
 pub use fivespot_sim::Contract;
 pub use kubemu_apiserver::{AuditEvent, User};

@@ -13,7 +13,6 @@ use kubemu_clock::Clock;
 use tokio::task::JoinHandle;
 
 use crate::cluster::{BackendState, Cluster};
-use crate::crash::{CrashAfterWrites, WriteCounter};
 use crate::embedded::InProcess;
 use crate::proxy::{CrashSwitch, Proxy, ProxyService};
 use crate::rights::{GROUPS, OPERATOR};
@@ -83,20 +82,12 @@ impl Proxy for PassAll {}
 impl Cluster {
     /// Starts an operator.
     pub fn operator(&self) -> Operator {
-        self.operator_counting_writes(WriteCounter::default())
+        self.operator_with(|_| {})
     }
 
     /// Starts an operator with changed options.
     pub fn operator_with(&self, change: impl FnOnce(&mut Options)) -> Operator {
-        let proxy = (Arc::new(PassAll) as Arc<dyn Proxy>, CrashSwitch::default());
-        self.start_operator(WriteCounter::default(), proxy, change)
-    }
-
-    /// Starts an operator whose writes are counted. If the counter has a limit, the operator
-    /// crashes when it is reached.
-    pub fn operator_counting_writes(&self, write_counter: WriteCounter) -> Operator {
-        let proxy = (Arc::new(PassAll) as Arc<dyn Proxy>, CrashSwitch::default());
-        self.start_operator(write_counter, proxy, |_| {})
+        self.operator_behind(Arc::new(PassAll), change).operator
     }
 
     /// Starts an operator behind a proxy, with changed options.
@@ -106,29 +97,27 @@ impl Cluster {
         change: impl FnOnce(&mut Options),
     ) -> CrashableOperator {
         let crash_switch = CrashSwitch::default();
-        let proxy = (proxy, crash_switch.clone());
-        let operator = self.start_operator(WriteCounter::default(), proxy, change);
+        let options = self.options((proxy, crash_switch.clone()), change);
+        let operator = Operator {
+            instruments: options.instruments.clone(),
+            running: tokio::spawn(async move { match run(options).await {} }),
+        };
         CrashableOperator {
             crash_switch,
             operator,
         }
     }
 
-    fn start_operator(
+    fn options(
         &self,
-        write_counter: WriteCounter,
         (proxy, crash_switch): (Arc<dyn Proxy>, CrashSwitch),
         change: impl FnOnce(&mut Options),
-    ) -> Operator {
+    ) -> Options {
         let mut options = match self.backend() {
             BackendState::Embedded(embedded) => {
                 let user = User::new(OPERATOR, &GROUPS);
-                let service = CrashAfterWrites::new(
-                    embedded.server.in_process_as(user),
-                    write_counter,
-                );
                 let service = ProxyService {
-                    inner: service,
+                    inner: embedded.server.in_process_as(user),
                     user: OPERATOR,
                     clock: self.clock().clone(),
                     proxy,
@@ -142,7 +131,6 @@ impl Cluster {
             BackendState::Kubernetes(real) => {
                 let connector = RecordingConnector {
                     traffic: real.traffic.clone(),
-                    write_counter,
                     clock: self.clock().clone(),
                     proxy,
                     crash_switch,
@@ -159,10 +147,7 @@ impl Cluster {
         // The test clusters of both backends are on this host.
         options.workload_servers.local = true;
         change(&mut options);
-        Operator {
-            instruments: options.instruments.clone(),
-            running: tokio::spawn(async move { match run(options).await {} }),
-        }
+        options
     }
 }
 
@@ -174,7 +159,6 @@ pub(crate) const WORKLOAD: &str = "workload-admin";
 /// crash together.
 struct RecordingConnector {
     traffic: Traffic,
-    write_counter: WriteCounter,
     clock: Clock,
     proxy: Arc<dyn Proxy>,
     crash_switch: CrashSwitch,
@@ -182,9 +166,8 @@ struct RecordingConnector {
 
 impl RecordingConnector {
     fn client(&self, user: &'static str, inner: Client) -> Client {
-        let recording = RecordingClient::new(inner, user, self.traffic.clone());
         let proxied = ProxyService {
-            inner: CrashAfterWrites::new(recording, self.write_counter.clone()),
+            inner: RecordingClient::new(inner, user, self.traffic.clone()),
             user,
             clock: self.clock.clone(),
             proxy: self.proxy.clone(),

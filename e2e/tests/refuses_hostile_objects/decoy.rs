@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use fivespot_testkit::{
-    AuditEvent, Cluster, Operator, WriteCounter, condition, instant, machine_path,
-    node_path, scheduled_machine,
+    AuditEvent, Cluster, Operator, condition, instant, machine_path, node_path,
+    scheduled_machine,
 };
 use serde_json::{Value, json};
 
@@ -133,11 +133,10 @@ async fn crashed_before_machine() -> Cluster {
         let cluster = Cluster::start(instant(IN_WINDOW)).await;
         cluster.add_cluster().await;
         cluster.apply(&scheduled_machine("worker")).await;
-        let write_counter = WriteCounter::up_to(writes);
-        let crashing = cluster.operator_counting_writes(write_counter.clone());
+        let crashing = cluster.operator_crashing_after(writes);
         tokio::select! {
             () = cluster.advance_to("2026-03-06T15:05:00Z") => {}
-            () = write_counter.reached() => {}
+            () = crashing.crash_switch().crashed() => {}
         }
         drop(crashing);
         cluster.settle().await;
