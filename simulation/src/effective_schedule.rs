@@ -292,14 +292,8 @@ fn is_of(entry: &Value, today: Date) -> bool {
 
 /// Parses a duration of a spec. Zero if it is absent.
 pub(crate) fn length(text: &Value) -> SignedDuration {
-    let text = text.as_str().unwrap_or_default();
-    let (count, unit) = text.split_at(text.len().saturating_sub(1));
-    let count: i64 = count.parse().unwrap_or(0);
-    match unit {
-        "h" => SignedDuration::from_hours(count),
-        "m" => SignedDuration::from_mins(count),
-        _ => SignedDuration::from_secs(count),
-    }
+    let length = text.as_str().and_then(|text| text.parse().ok());
+    length.unwrap_or_default()
 }
 
 #[cfg(test)]
