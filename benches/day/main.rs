@@ -169,7 +169,7 @@ async fn machines(cluster: &Cluster) -> usize {
 }
 
 fn machines_path(cluster: &Cluster) -> String {
-    let version = cluster.contract().version();
+    let version = cluster.contract().name();
     format!("/apis/cluster.x-k8s.io/{version}/namespaces/default/machines")
 }
 

@@ -18,7 +18,7 @@ pub(crate) const PROMISES: &[Promise] = &[
 ];
 
 fn foreign(cluster: &Cluster, kind: &str) -> Value {
-    let machines = format!("cluster.x-k8s.io/{}", cluster.contract().version());
+    let machines = cluster.contract().api_version();
     let (version, spec) = match kind {
         "K0sWorkerConfig" => ("bootstrap.cluster.x-k8s.io/v1beta1", json!({})),
         "RemoteMachine" => (
@@ -26,7 +26,7 @@ fn foreign(cluster: &Cluster, kind: &str) -> Value {
             json!({"address": "elsewhere.example", "port": 22}),
         ),
         _ => (
-            machines.as_str(),
+            machines,
             json!({
                 "clusterName": "production-cluster",
                 "bootstrap": {"dataSecretName": "by-hand"},

@@ -52,7 +52,7 @@ fn forged(cluster: &Cluster, node: &Value) -> Value {
     let spec = &scheduled_machine("bystander")["spec"];
     let of = |api_version: &Value, kind: &Value| json!({"apiVersion": api_version, "kind": kind, "name": "bystander", "uid": "u"});
     let made_from = |part: &str| of(&spec[part]["apiVersion"], &spec[part]["kind"]);
-    let machines = json!(format!("cluster.x-k8s.io/{}", cluster.contract().version()));
+    let machines = json!(cluster.contract().api_version());
     let full = json!({
         "month": "2026-03", "activeSeconds": i64::MAX, "wantedSeconds": i64::MAX,
         "provisioningSeconds": i64::MAX, "lateSeconds": i64::MAX, "reclaims": i64::MAX,
@@ -164,7 +164,7 @@ fn decoy(cluster: &Cluster, name: &str, provider_id: &Value) -> Value {
         }
     };
     json!({
-        "apiVersion": format!("cluster.x-k8s.io/{}", cluster.contract().version()),
+        "apiVersion": cluster.contract().api_version(),
         "kind": "Machine",
         "metadata": {
             "name": name, "namespace": "default",

@@ -175,7 +175,7 @@ impl Promise {
             return Some(format!("is not kept: {why}"));
         }
         let other = self.contract.filter(|wanted| *wanted != contract)?;
-        Some(format!("is about Cluster API's {}", other.version()))
+        Some(format!("is about Cluster API's {}", other.name()))
     }
 
     /// Runs it. Panics if the promise is broken.

@@ -28,10 +28,7 @@ async fn opens_and_closes(contract: Contract) -> Value {
         json!({"version": "v1.31.2", "failureDomain": "zone-1"});
     let active = cluster.bring_up(&worker).await;
     let status = &active["status"];
-    assert_eq!(
-        status["machineRef"]["apiVersion"],
-        format!("cluster.x-k8s.io/{}", contract.version())
-    );
+    assert_eq!(status["machineRef"]["apiVersion"], contract.api_version());
     assert_eq!(status["providerID"], cluster.provider_id("worker.example"));
     assert_eq!(condition(status, "Ready")["reason"], "MachineRunning");
     let settled = cluster

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use fivespot_capi::Contract;
 use fivespot_capi::key::CLUSTER_NAME;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::contract::{Condition, Contract};
+use crate::contract::Condition;
 use crate::crd::CapiResources;
 use crate::object::{
     annotation, finalizers, is_deleting, is_true, name, namespace, owners, uid,
@@ -48,7 +49,7 @@ pub(crate) fn step(
     if annotation(cluster, CONTROL_PLANE) == Some("never") {
         return Step::idle();
     }
-    let status = status(capi.contract, cluster, now);
+    let status = status(capi, cluster, now);
     if cluster.get("status") != Some(&status) {
         return Step::patch_status(capi.clusters(), cluster, status);
     }
@@ -84,7 +85,7 @@ fn delete(capi: CapiResources, input: &ClusterInput<'_>) -> Step {
     step
 }
 
-fn status(contract: Contract, cluster: &Value, now: Timestamp) -> Value {
+fn status(capi: CapiResources, cluster: &Value, now: Timestamp) -> Value {
     let mut status = cluster.get("status").cloned().unwrap_or_else(|| json!({}));
     let held = |kind, reason| Condition {
         kind,
@@ -93,7 +94,7 @@ fn status(contract: Contract, cluster: &Value, now: Timestamp) -> Value {
         message: "",
     };
     status["phase"] = json!("Provisioned");
-    match contract {
+    match capi.contract {
         Contract::V1Beta1 => {
             status["infrastructureReady"] = json!(true);
             status["controlPlaneReady"] = json!(true);
@@ -107,7 +108,7 @@ fn status(contract: Contract, cluster: &Value, now: Timestamp) -> Value {
         held("InfrastructureReady", "Ready"),
         held("Ready", "Ready"),
     ];
-    status["conditions"] = contract.conditions(cluster, &conditions, now);
+    status["conditions"] = capi.conditions(cluster, &conditions, now);
     status
 }
 

@@ -1,22 +1,14 @@
-//! The two simulated contract versions of Cluster API, and their differences.
+//! The differences of the two simulated contract versions of Cluster API.
 //!
 //! Source: the `Machine` and `Cluster` types of Cluster API 1.10 (v1beta1) and 1.11 and
 //! later (v1beta2).
 
+use fivespot_capi::Contract;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
+use crate::crd::CapiResources;
 use crate::object::{list, text};
-
-/// A contract version of Cluster API.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Contract {
-    /// `cluster.x-k8s.io/v1beta1`, as served by releases up to 1.10.
-    V1Beta1,
-    /// `cluster.x-k8s.io/v1beta2`, as served from release 1.11 on.
-    #[default]
-    V1Beta2,
-}
 
 /// The desired condition of a step, before its transition time is set.
 pub(crate) struct Condition<'a> {
@@ -26,23 +18,15 @@ pub(crate) struct Condition<'a> {
     pub(crate) message: &'a str,
 }
 
-impl Contract {
-    /// The version's name in an `apiVersion`.
-    pub fn version(self) -> &'static str {
-        match self {
-            Self::V1Beta1 => "v1beta1",
-            Self::V1Beta2 => "v1beta2",
-        }
-    }
-
+impl CapiResources {
     /// How long the drain of a Machine's Node may take; `None` means no limit.
     pub(crate) fn drain_timeout(self, machine: &Value) -> Option<SignedDuration> {
-        let span = match self {
-            Self::V1Beta1 => {
+        let span = match self.contract {
+            Contract::V1Beta1 => {
                 let written = text(machine, "/spec/nodeDrainTimeout")?;
                 written.parse::<SignedDuration>().ok()?
             }
-            Self::V1Beta2 => SignedDuration::from_secs(
+            Contract::V1Beta2 => SignedDuration::from_secs(
                 machine
                     .pointer("/spec/deletion/nodeDrainTimeoutSeconds")?
                     .as_i64()?,
@@ -53,30 +37,32 @@ impl Contract {
 
     /// The API group of a reference of a Machine.
     pub(crate) fn group_of(self, reference: &Value) -> Option<&str> {
-        match self {
-            Self::V1Beta1 => text(reference, "/apiVersion")?
+        match self.contract {
+            Contract::V1Beta1 => text(reference, "/apiVersion")?
                 .split_once('/')
                 .map(|(group, _)| group),
-            Self::V1Beta2 => text(reference, "/apiGroup"),
+            Contract::V1Beta2 => text(reference, "/apiGroup"),
         }
     }
 
     /// How a Machine refers to its Node.
     pub(crate) fn node_ref(self, node: &Value) -> Value {
         let (name, uid) = (crate::object::name(node), crate::object::uid(node));
-        match self {
-            Self::V1Beta1 => {
+        match self.contract {
+            Contract::V1Beta1 => {
                 json!({"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid})
             }
-            Self::V1Beta2 => json!({"name": name}),
+            Contract::V1Beta2 => json!({"name": name}),
         }
     }
 
     /// Whether a Cluster's infrastructure and control plane are initialized.
     pub(crate) fn is_initialised(self, cluster: &Value) -> bool {
-        let (infrastructure, control_plane) = match self {
-            Self::V1Beta1 => ("/status/infrastructureReady", "/status/controlPlaneReady"),
-            Self::V1Beta2 => (
+        let (infrastructure, control_plane) = match self.contract {
+            Contract::V1Beta1 => {
+                ("/status/infrastructureReady", "/status/controlPlaneReady")
+            }
+            Contract::V1Beta2 => (
                 "/status/initialization/infrastructureProvisioned",
                 "/status/initialization/controlPlaneInitialized",
             ),
@@ -117,15 +103,15 @@ impl Contract {
             "status": status,
             "lastTransitionTime": since,
         });
-        match self {
-            Self::V1Beta1 => {
+        match self.contract {
+            Contract::V1Beta1 => {
                 if !condition.holds {
                     shape["reason"] = json!(condition.reason);
                     shape["message"] = json!(condition.message);
                     shape["severity"] = json!("Info");
                 }
             }
-            Self::V1Beta2 => {
+            Contract::V1Beta2 => {
                 shape["reason"] = json!(condition.reason);
                 shape["message"] = json!(condition.message);
             }
@@ -143,17 +129,21 @@ pub(crate) fn seconds(instant: Timestamp) -> String {
 mod tests {
     use super::*;
 
+    const OLD: CapiResources = CapiResources {
+        contract: Contract::V1Beta1,
+    };
+    const NEW: CapiResources = CapiResources {
+        contract: Contract::V1Beta2,
+    };
+
     #[test]
     fn a_timeout_of_zero_means_no_limit_in_both_versions() {
         let old = json!({"spec": {"nodeDrainTimeout": "0s"}});
         let new = json!({"spec": {"deletion": {"nodeDrainTimeoutSeconds": 0}}});
-        assert_eq!(Contract::V1Beta1.drain_timeout(&old), None);
-        assert_eq!(Contract::V1Beta2.drain_timeout(&new), None);
+        assert_eq!(OLD.drain_timeout(&old), None);
+        assert_eq!(NEW.drain_timeout(&new), None);
         let old = json!({"spec": {"nodeDrainTimeout": "5m"}});
-        assert_eq!(
-            Contract::V1Beta1.drain_timeout(&old),
-            Some(SignedDuration::from_mins(5))
-        );
+        assert_eq!(OLD.drain_timeout(&old), Some(SignedDuration::from_mins(5)));
     }
 
     #[test]
@@ -170,7 +160,7 @@ mod tests {
                 reason: "R",
                 message: "",
             }];
-            Contract::V1Beta2.conditions(&object, &requested, now)
+            NEW.conditions(&object, &requested, now)
         };
         assert_eq!(ready(true)[0]["lastTransitionTime"], "2026-03-06T21:30:00Z");
         assert_eq!(

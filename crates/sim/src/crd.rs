@@ -3,9 +3,9 @@
 //! Provider resources accept any `spec` and `status`. Cluster and Machine validate what Cluster
 //! API's own CRDs and webhooks validate and a client can get wrong.
 
+use fivespot_capi::Contract;
 use serde_json::{Value, json};
 
-use crate::contract::Contract;
 use crate::write::Resource;
 
 const CLUSTER_GROUP: &str = "cluster.x-k8s.io";
@@ -57,7 +57,7 @@ impl CapiResources {
     fn core(self, plural: &'static str, kind: &'static str) -> Resource {
         Resource {
             group: CLUSTER_GROUP,
-            version: self.contract.version(),
+            version: self.contract.name(),
             plural,
             kind,
         }
@@ -65,7 +65,7 @@ impl CapiResources {
 
     /// The provider resource of a Machine's reference.
     pub(crate) fn provider_of(self, reference: &Value) -> Option<Resource> {
-        let group = self.contract.group_of(reference)?;
+        let group = self.group_of(reference)?;
         let kind = crate::object::text(reference, "/kind")?;
         BOOTSTRAP
             .into_iter()
@@ -81,13 +81,13 @@ pub fn definitions(contract: Contract) -> Vec<Value> {
         definition(
             capi.clusters(),
             "cl",
-            &[contract.version()],
+            &[contract.name()],
             cluster_schema(contract),
         ),
         definition(
             capi.machines(),
             "ma",
-            &[contract.version()],
+            &[contract.name()],
             machine_schema(contract),
         ),
     ];
@@ -213,8 +213,7 @@ fn cluster_schema(contract: Contract) -> Value {
             },
         },
     });
-    schema["description"] =
-        json!(format!("A simulated Cluster ({}).", contract.version()));
+    schema["description"] = json!(format!("A simulated Cluster ({}).", contract.name()));
     schema
 }
 

@@ -47,6 +47,6 @@ mod removal;
 mod run;
 mod write;
 
-pub use contract::Contract;
 pub use crd::definitions;
+pub use fivespot_capi::Contract;
 pub use run::{Options, create_node, define, install, run};

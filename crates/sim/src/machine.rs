@@ -5,12 +5,13 @@
 
 use std::sync::Arc;
 
+use fivespot_capi::Contract;
 use fivespot_capi::key::{CLUSTER_NAME, MACHINE_FINALIZER, PAUSED};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Map, Value, json};
 
 use crate::cluster::with;
-use crate::contract::{Condition, Contract, seconds};
+use crate::contract::{Condition, seconds};
 use crate::crd::CapiResources;
 use crate::object::{
     annotation, controller, controlling_owner, finalizers, instant, is_deleting, is_true,
@@ -97,7 +98,7 @@ pub(crate) fn step(
     if let Some(step) = create_node(capi, input, now) {
         return step;
     }
-    let status = status(capi.contract, input, now);
+    let status = status(capi, input, now);
     if machine.get("status") != Some(&status) {
         return Step::patch_status(capi.machines(), machine, status);
     }
@@ -139,7 +140,7 @@ fn set_paused(
         reason,
         message: "",
     };
-    let conditions = capi.contract.conditions(machine, &[condition], now);
+    let conditions = capi.conditions(machine, &[condition], now);
     Some(Step::patch_status(
         capi.machines(),
         machine,
@@ -212,7 +213,7 @@ fn copy_provider_spec(capi: CapiResources, input: &MachineInput<'_>) -> Option<S
     let mut spec = Map::new();
     let data_secret = input
         .bootstrap
-        .filter(|(_, object)| is_bootstrap_ready(capi.contract, object))
+        .filter(|(_, object)| is_bootstrap_ready(capi, object))
         .and_then(|(_, object)| text(object, "/status/dataSecretName"));
     if let Some(secret) = data_secret
         && text(machine, "/spec/bootstrap/dataSecretName") != Some(secret)
@@ -221,7 +222,7 @@ fn copy_provider_spec(capi: CapiResources, input: &MachineInput<'_>) -> Option<S
     }
     let provider_id = input
         .infrastructure
-        .filter(|(_, object)| is_infrastructure_ready(capi.contract, object))
+        .filter(|(_, object)| is_infrastructure_ready(capi, object))
         .and_then(|(_, object)| text(object, "/spec/providerID"));
     if let Some(id) = provider_id
         && text(machine, "/spec/providerID") != Some(id)
@@ -251,7 +252,7 @@ fn create_node(
         return None;
     }
     let (_, infrastructure) = input.infrastructure?;
-    let since = provisioned_since(capi.contract, infrastructure)?;
+    let since = provisioned_since(capi, infrastructure)?;
     let due = since + NODE_JOIN_TIME;
     if due > now {
         return Some(Step::at(due));
@@ -275,22 +276,22 @@ fn propagate_labels(input: &MachineInput<'_>) -> Option<Step> {
         .then(|| Step::patch(NODES, node, json!({"metadata": {"labels": missing}})))
 }
 
-pub(crate) fn is_bootstrap_ready(contract: Contract, object: &Value) -> bool {
-    match contract {
+pub(crate) fn is_bootstrap_ready(capi: CapiResources, object: &Value) -> bool {
+    match capi.contract {
         Contract::V1Beta1 => is_true(object, "/status/ready"),
         Contract::V1Beta2 => is_true(object, "/status/initialization/dataSecretCreated"),
     }
 }
 
-pub(crate) fn is_infrastructure_ready(contract: Contract, object: &Value) -> bool {
-    match contract {
+pub(crate) fn is_infrastructure_ready(capi: CapiResources, object: &Value) -> bool {
+    match capi.contract {
         Contract::V1Beta1 => is_true(object, "/status/ready"),
         Contract::V1Beta2 => is_true(object, "/status/initialization/provisioned"),
     }
 }
 
-fn provisioned_since(contract: Contract, infrastructure: &Value) -> Option<Timestamp> {
-    if !is_infrastructure_ready(contract, infrastructure) {
+fn provisioned_since(capi: CapiResources, infrastructure: &Value) -> Option<Timestamp> {
+    if !is_infrastructure_ready(capi, infrastructure) {
         return None;
     }
     list(infrastructure, "/status/conditions")
@@ -301,7 +302,7 @@ fn provisioned_since(contract: Contract, infrastructure: &Value) -> Option<Times
 
 /// The Machine's whole status, from the observed objects.
 pub(crate) fn status(
-    contract: Contract,
+    capi: CapiResources,
     input: &MachineInput<'_>,
     now: Timestamp,
 ) -> Value {
@@ -312,7 +313,7 @@ pub(crate) fn status(
     if provisioned && let Some((_, infrastructure)) = input.infrastructure {
         status["addresses"] = infrastructure["status"]["addresses"].clone();
     }
-    match contract {
+    match capi.contract {
         Contract::V1Beta1 => {
             status["bootstrapReady"] = json!(bootstrapped);
             status["infrastructureReady"] = json!(provisioned);
@@ -326,7 +327,7 @@ pub(crate) fn status(
     }
     let node = input.own_node();
     if let Some(node) = node {
-        status["nodeRef"] = contract.node_ref(node);
+        status["nodeRef"] = capi.node_ref(node);
         status["nodeInfo"] = node["status"]["nodeInfo"].clone();
     }
     let phase = phase(
@@ -339,8 +340,8 @@ pub(crate) fn status(
         status["phase"] = json!(phase);
         status["lastUpdated"] = json!(seconds(now));
     }
-    let conditions = conditions(contract, bootstrapped, provisioned, node);
-    status["conditions"] = contract.conditions(machine, &conditions, now);
+    let conditions = conditions(capi, bootstrapped, provisioned, node);
+    status["conditions"] = capi.conditions(machine, &conditions, now);
     status["observedGeneration"] = machine["metadata"]["generation"].clone();
     status
 }
@@ -361,14 +362,14 @@ fn phase(
 }
 
 fn conditions(
-    contract: Contract,
+    capi: CapiResources,
     bootstrapped: bool,
     provisioned: bool,
     node: Option<&Value>,
 ) -> Vec<Condition<'static>> {
     let node_ready = node.is_some_and(node::is_ready);
     let all = bootstrapped && provisioned && node_ready;
-    let bootstrap = match contract {
+    let bootstrap = match capi.contract {
         Contract::V1Beta1 => "BootstrapReady",
         Contract::V1Beta2 => "BootstrapConfigReady",
     };
@@ -389,7 +390,7 @@ fn conditions(
         ),
         condition("NodeHealthy", node_ready, "NodeHealthy", "NodeNotHealthy"),
     ];
-    if contract == Contract::V1Beta2 {
+    if capi.contract == Contract::V1Beta2 {
         conditions.push(condition("Available", all, "Available", "NotReady"));
         conditions.push(condition(
             "NodeReady",

@@ -4,11 +4,12 @@
 //! Like k0smotron's RemoteMachine, the infrastructure object gets its finalizer at once and
 //! needs its Machine to be removed: without one, it stays forever.
 
+use fivespot_capi::Contract;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::cluster::{with, without};
-use crate::contract::{Condition, Contract};
+use crate::contract::Condition;
 use crate::crd::CapiResources;
 use crate::machine::{is_bootstrap_ready, is_infrastructure_ready};
 use crate::object::{
@@ -39,9 +40,9 @@ pub(crate) struct ProviderInput<'a> {
 }
 
 impl ProviderInput<'_> {
-    fn is_ready_to_work(&self, contract: Contract) -> bool {
+    fn is_ready_to_work(&self, capi: CapiResources) -> bool {
         self.cluster.is_some_and(|cluster| {
-            contract.is_initialised(cluster) && !is_true(cluster, "/spec/paused")
+            capi.is_initialised(cluster) && !is_true(cluster, "/spec/paused")
         })
     }
 }
@@ -53,12 +54,10 @@ pub(crate) fn bootstrap(
     now: Timestamp,
 ) -> Step {
     let object = input.object;
-    let contract = capi.contract;
-    if is_deleting(object) || input.machine.is_none() || !input.is_ready_to_work(contract)
-    {
+    if is_deleting(object) || input.machine.is_none() || !input.is_ready_to_work(capi) {
         return Step::idle();
     }
-    if is_bootstrap_ready(contract, object) {
+    if is_bootstrap_ready(capi, object) {
         return Step::idle();
     }
     if let Some(due) = since(object, "/metadata/creationTimestamp", BOOTSTRAP_TIME)
@@ -74,13 +73,13 @@ pub(crate) fn bootstrap(
         };
     }
     let mut status = json!({"dataSecretName": name(object)});
-    match contract {
+    match capi.contract {
         Contract::V1Beta1 => status["ready"] = json!(true),
         Contract::V1Beta2 => {
             status["initialization"] = json!({"dataSecretCreated": true});
         }
     }
-    status["conditions"] = ready(contract, object, now);
+    status["conditions"] = ready(capi, object, now);
     Step::patch_status(input.resource, object, status)
 }
 
@@ -110,13 +109,13 @@ pub(crate) fn infrastructure(
 ) -> Step {
     let object = input.object;
     if is_deleting(object) {
-        return reset(capi.contract, input, now);
+        return reset(capi, input, now);
     }
     if !finalizers(object).contains(&FINALIZER) {
         let body = json!({"metadata": {"finalizers": with(object, FINALIZER)}});
         return Step::patch(input.resource, object, body);
     }
-    if !may_work(capi.contract, input) || is_infrastructure_ready(capi.contract, object) {
+    if !may_work(capi, input) || is_infrastructure_ready(capi, object) {
         return Step::idle();
     }
     if let Some(due) = since(object, "/metadata/creationTimestamp", PROVISION_TIME)
@@ -125,14 +124,14 @@ pub(crate) fn infrastructure(
         return Step::at(due);
     }
     if let Some(failure) = missing_key(input).or_else(|| unreachable(input)) {
-        return report(capi.contract, input, (failure, now));
+        return report(capi, input, (failure, now));
     }
     let (address, port) = host(object);
     if text(object, "/spec/providerID").is_none() {
         let id = format!("remote-machine://{address}:{port}");
         return Step::patch(input.resource, object, json!({"spec": {"providerID": id}}));
     }
-    let mut status = failure_status(capi.contract, &Value::Null, &Value::Null);
+    let mut status = failure_status(capi, &Value::Null, &Value::Null);
     status["addresses"] = json!([{"type": "InternalIP", "address": address}]);
     match capi.contract {
         Contract::V1Beta1 => status["ready"] = json!(true),
@@ -140,17 +139,17 @@ pub(crate) fn infrastructure(
             status["initialization"] = json!({"provisioned": true});
         }
     }
-    status["conditions"] = ready(capi.contract, object, now);
+    status["conditions"] = ready(capi, object, now);
     Step::patch_status(input.resource, object, status)
 }
 
 /// Resets the host, then removes the finalizer.
-fn reset(contract: Contract, input: &ProviderInput<'_>, now: Timestamp) -> Step {
-    if !finalizers(input.object).contains(&FINALIZER) || !may_work(contract, input) {
+fn reset(capi: CapiResources, input: &ProviderInput<'_>, now: Timestamp) -> Step {
+    if !finalizers(input.object).contains(&FINALIZER) || !may_work(capi, input) {
         return Step::idle();
     }
     if let Some(failure) = missing_key(input) {
-        return report(contract, input, (failure, now));
+        return report(capi, input, (failure, now));
     }
     match since(input.object, "/metadata/deletionTimestamp", RESET_TIME) {
         Some(due) if due > now && unreachable(input).is_none() => Step::at(due),
@@ -188,20 +187,20 @@ fn unreachable(input: &ProviderInput<'_>) -> Option<String> {
 
 /// Reports a failure, and retries later.
 fn report(
-    contract: Contract,
+    capi: CapiResources,
     input: &ProviderInput<'_>,
     (failure, now): (String, Timestamp),
 ) -> Step {
     let requeue_at = now.checked_add(RETRY_DELAY).unwrap_or(now);
     let (reason, message) = (json!("ProvisionFailed"), json!(failure));
-    let at = match contract {
+    let at = match capi.contract {
         Contract::V1Beta1 => "/status/failureMessage",
         Contract::V1Beta2 => "/status/deprecated/v1beta1/failureMessage",
     };
     if input.object.pointer(at) == Some(&message) {
         return Step::at(requeue_at);
     }
-    let status = failure_status(contract, &reason, &message);
+    let status = failure_status(capi, &reason, &message);
     Step {
         requeue_at: Some(requeue_at),
         ..Step::patch_status(input.resource, input.object, status)
@@ -209,32 +208,32 @@ fn report(
 }
 
 /// A failure in the fields of the contract version; nulls remove it.
-fn failure_status(contract: Contract, reason: &Value, message: &Value) -> Value {
+fn failure_status(capi: CapiResources, reason: &Value, message: &Value) -> Value {
     let failure = json!({"failureReason": reason, "failureMessage": message});
-    match contract {
+    match capi.contract {
         Contract::V1Beta1 => failure,
         Contract::V1Beta2 => json!({"deprecated": {"v1beta1": failure}}),
     }
 }
 
 /// Whether there is a Machine with bootstrap data; otherwise the provider does nothing.
-fn may_work(contract: Contract, input: &ProviderInput<'_>) -> bool {
+fn may_work(capi: CapiResources, input: &ProviderInput<'_>) -> bool {
     let bootstrapped = input
         .machine
         .is_some_and(|machine| text(machine, "/spec/bootstrap/dataSecretName").is_some());
-    bootstrapped && input.is_ready_to_work(contract)
+    bootstrapped && input.is_ready_to_work(capi)
 }
 
 fn since(object: &Value, pointer: &str, span: SignedDuration) -> Option<Timestamp> {
     instant(object, pointer)?.checked_add(span).ok()
 }
 
-fn ready(contract: Contract, object: &Value, now: Timestamp) -> Value {
+fn ready(capi: CapiResources, object: &Value, now: Timestamp) -> Value {
     let condition = Condition {
         kind: "Ready",
         holds: true,
         reason: "Ready",
         message: "",
     };
-    contract.conditions(object, &[condition], now)
+    capi.conditions(object, &[condition], now)
 }

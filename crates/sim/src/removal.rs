@@ -1,12 +1,13 @@
 //! The Machine controller for a Machine that is being deleted: hooks, drain, infrastructure,
 //! bootstrap, Node, finalizer, in the order that Cluster API has used since 1.5.
 
+use fivespot_capi::Contract;
 use fivespot_capi::key::{EXCLUDE_NODE_DRAINING, MACHINE_FINALIZER};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::cluster::without;
-use crate::contract::{Condition, Contract, seconds};
+use crate::contract::{Condition, seconds};
 use crate::crd::CapiResources;
 use crate::machine::{MachineInput, status};
 use crate::object::{
@@ -121,7 +122,6 @@ fn drain(capi: CapiResources, input: &MachineInput<'_>, now: Timestamp) -> Optio
         return Some(Step::patch_status(capi.machines(), machine, status));
     };
     let deadline = capi
-        .contract
         .drain_timeout(machine)
         .and_then(|limit| started.checked_add(limit).ok());
     if deadline.is_some_and(|deadline| deadline <= now) {
@@ -198,7 +198,7 @@ fn deleting_status(
     deleting: &DeletingReason<'_>,
     now: Timestamp,
 ) -> Value {
-    let mut status = status(capi.contract, input, now);
+    let mut status = status(capi, input, now);
     if capi.contract == Contract::V1Beta2 {
         let (reason, message) = (deleting.reason, deleting.message);
         let condition = Condition {
@@ -208,7 +208,7 @@ fn deleting_status(
             message,
         };
         let observed = json!({"status": status});
-        status["conditions"] = capi.contract.conditions(&observed, &[condition], now);
+        status["conditions"] = capi.conditions(&observed, &[condition], now);
     }
     status
 }

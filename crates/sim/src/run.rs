@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use fivespot_capi::Contract;
 use fivespot_capi::key::CLUSTER_NAME;
 use futures::StreamExt;
 use futures::stream::SelectAll;
@@ -12,7 +13,6 @@ use kubemu_clock::Clock;
 use serde_json::Value;
 
 use crate::api::{Api, Changes};
-use crate::contract::Contract;
 use crate::crd::{BOOTSTRAP, CapiResources, INFRASTRUCTURE, definitions};
 use crate::key::{Key, affected_keys, provider_keys, watched_resources};
 use crate::object::{controller, label, name, namespace, text};

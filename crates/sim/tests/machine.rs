@@ -52,7 +52,7 @@ impl TestCluster {
     }
 
     fn api_version(&self) -> String {
-        format!("cluster.x-k8s.io/{}", self.contract.version())
+        self.contract.api_version().to_owned()
     }
 
     fn path(&self, plural: &str, name: &str) -> String {
@@ -63,7 +63,7 @@ impl TestCluster {
             }
             "pods" => "/api/v1".to_owned(),
             "nodes" => return format!("/api/v1/nodes/{name}"),
-            _ => format!("{NAMESPACE}/{}", self.contract.version()),
+            _ => format!("{NAMESPACE}/{}", self.contract.name()),
         };
         let path = format!("{root}/namespaces/default/{plural}/{name}");
         path.trim_end_matches('/').to_owned()

@@ -45,7 +45,7 @@ pub fn scheduled_machine(name: &str) -> Value {
 /// The Cluster that [`scheduled_machine`] belongs to.
 pub fn cluster_object(contract: fivespot_sim::Contract) -> Value {
     json!({
-        "apiVersion": format!("cluster.x-k8s.io/{}", contract.version()),
+        "apiVersion": contract.api_version(),
         "kind": "Cluster",
         "metadata": {"name": "production-cluster", "namespace": "default"},
         "spec": {"clusterNetwork": {"pods": {"cidrBlocks": ["10.244.0.0/16"]}}},

@@ -82,23 +82,17 @@ impl Cluster {
     /// A cluster whose operator's clock is stopped at `now`, with the newest contract of
     /// Cluster API that the backend supports.
     pub async fn start(now: Timestamp) -> Self {
-        match Backend::chosen() {
-            Backend::Embedded => Self::embedded(now, Contract::V1Beta2).await,
-            Backend::Kubernetes => Self::kubernetes(Clock::stopped_at(now)).await,
-        }
+        Self::with_contract(now, Contract::V1Beta2).await
     }
 
     /// As [`start`](Self::start), with a given contract where it can be chosen: a real Cluster
     /// API determines its own.
     pub async fn with_contract(now: Timestamp, contract: Contract) -> Self {
+        let clock = Clock::stopped_at(now);
         match Backend::chosen() {
-            Backend::Embedded => Self::embedded(now, contract).await,
-            Backend::Kubernetes => Self::kubernetes(Clock::stopped_at(now)).await,
+            Backend::Embedded => Self::on_embedded(clock, contract, 0).await,
+            Backend::Kubernetes => Self::kubernetes(clock).await,
         }
-    }
-
-    async fn embedded(now: Timestamp, contract: Contract) -> Self {
-        Self::on_embedded(Clock::stopped_at(now), contract, 0).await
     }
 
     /// An embedded cluster whose uids and generated names are derived from `seed`.
@@ -452,11 +446,11 @@ impl Cluster {
     /// ScheduledMachine `name` in namespace `default`, if they have the kinds of
     /// [`scheduled_machine`](crate::scheduled_machine).
     pub fn owned_paths(&self, name: &str) -> [String; 3] {
-        let machines = format!("cluster.x-k8s.io/{}", self.contract.version());
+        let machines = self.contract.api_version();
         [
             ("bootstrap.cluster.x-k8s.io/v1beta1", "k0sworkerconfigs"),
             ("infrastructure.cluster.x-k8s.io/v1beta1", "remotemachines"),
-            (&machines, "machines"),
+            (machines, "machines"),
         ]
         .map(|(version, plural)| {
             format!("/apis/{version}/namespaces/default/{plural}/{name}")

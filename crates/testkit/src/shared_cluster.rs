@@ -108,11 +108,9 @@ impl SharedCluster {
         let minor = minor.expect("the server's minor version");
         install(&client, minor).await;
         let group = get(&client, "/apis/cluster.x-k8s.io").await;
-        let serves_newer = group["versions"].as_array().is_some_and(|versions| {
-            versions
-                .iter()
-                .any(|version| version["version"] == "v1beta2")
-        });
+        let served = group["versions"].as_array().into_iter().flatten();
+        let served = served.filter_map(|of| of["version"].as_str());
+        let contract = Contract::choose(served).expect("a Cluster API");
         let versions =
             std::fs::read_to_string(run.join("versions.json")).expect("versions");
         let versions: Value = serde_json::from_str(&versions).expect("JSON");
@@ -125,11 +123,7 @@ impl SharedCluster {
             operator,
             audit: run.join("audit.log"),
             kube_minor: minor,
-            contract: if serves_newer {
-                Contract::V1Beta2
-            } else {
-                Contract::V1Beta1
-            },
+            contract,
             kubernetes: named("kubernetes"),
             cluster_api: named("clusterAPI"),
             providers,

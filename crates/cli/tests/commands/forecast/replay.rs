@@ -89,7 +89,7 @@ async fn replayed(
     let _operator = cluster.operator();
     let machines = format!(
         "/apis/cluster.x-k8s.io/{}/machines",
-        cluster.contract().version()
+        cluster.contract().name()
     );
     let mut made: BTreeMap<_, Vec<Timestamp>> = BTreeMap::new();
     let (mut requests, mut at) = (0, monday());
