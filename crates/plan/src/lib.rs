@@ -47,6 +47,7 @@
 //! - [`status`]: the status and the Events: `conditions`, `phase` with `Ready`,
 //!   [`event`](status::event); `debounce` delays status writes that report only progress,
 //!   `undrained` reports a drain that was cut off
+//! - `why`: a reason and its message, in which decisions and conditions are explained
 
 #![cfg_attr(
     test,
@@ -71,6 +72,7 @@ pub mod status;
 
 mod condition;
 mod decide;
+mod why;
 
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, ShutdownReason};
 use fivespot_schedule::Steps;
@@ -276,9 +278,10 @@ fn not_observable(case: &Case<'_>, unknown: &Unknown) -> Outcome {
 
 /// The outcome where `what`, in words for users, could not be read: nothing is touched.
 fn nothing_touched(case: &Case<'_>, unknown: &Unknown, what: &str) -> Outcome {
-    let (reason, message) = conditions::unknown_fact(unknown, what);
-    Outcome::of(State::NotObservable { reason, message })
-        .requeue_at(memory::after(case.now, FAILED_READ_REQUEUE))
+    Outcome::of(State::NotObservable(conditions::unknown_fact(
+        unknown, what,
+    )))
+    .requeue_at(memory::after(case.now, FAILED_READ_REQUEUE))
 }
 
 /// The instant from which the finalizer is released although objects are left; `None` if it is

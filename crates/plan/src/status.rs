@@ -56,10 +56,10 @@ pub(crate) fn next(
     let is_first = Record::stored(&status).is_empty();
     match outcome.state {
         State::Paused(_) if is_first => Record::due(case).store(&mut status),
-        State::Paused(_) | State::NotObservable { .. } => {}
+        State::Paused(_) | State::NotObservable(_) => {}
         State::Idle
         | State::Unmanaged
-        | State::Blocked { .. }
+        | State::Blocked(_)
         | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }

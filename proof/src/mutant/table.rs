@@ -356,7 +356,7 @@ mutants! {
     "host-never-released", "keeps the claim of a host that it does not use", HOST_CLAIMS,
         "outcome.actions.extend(released);" => "outcome.actions.extend(released.filter(|_| false));";
     "host-never-sought", "waits for a host without asking for one", SERVE,
-        "HostUse::Sought,\n            Outcome::of(State::Blocked { reason, message })," => "HostUse::Wanted,\n            Outcome::of(State::Blocked { reason, message }),";
+        "(HostUse::Sought, Outcome::of(State::Blocked(why)))," => "(HostUse::Wanted, Outcome::of(State::Blocked(why))),";
     "host-outlives-its-machine", "removes the finalizer while a host is claimed", LIB,
         "let is_released = !host::is_held(case);" => "let is_released = !host::is_held(case) || case.subject.is_deleting;";
     "host-lost-by-edit", "removes a machine whose host its class does not have any more", SERVE,

@@ -35,7 +35,7 @@ pub struct Memory {
     /// The uid of the Machine that is being deleted, and since when.
     deleting: Option<(String, Timestamp)>,
     generation: Option<i64>,
-    refusals: BTreeMap<String, Refusal>,
+    refusals: BTreeMap<String, RefusedEviction>,
     failures: BTreeMap<Step, Failure>,
     /// Since when each of these steps has been failing.
     failing_since: BTreeMap<Step, Timestamp>,
@@ -70,7 +70,7 @@ pub(crate) struct StartDelay {
 
 /// An eviction that was refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct RefusedEviction {
     /// When the next try is due.
     pub(crate) due: Timestamp,
     /// The message of the API server.
@@ -199,7 +199,7 @@ impl Memory {
 
     /// Records that an eviction was refused (429): it is due again after 5 s.
     pub fn refused(&mut self, pod_uid: &str, message: &str, now: Timestamp) {
-        let refusal = Refusal {
+        let refusal = RefusedEviction {
             due: after(now, EVICTION_RETRY),
             message: message.to_owned(),
         };
@@ -294,7 +294,7 @@ impl Memory {
     }
 
     /// The refusal of a pod's last eviction.
-    pub(crate) fn refusal(&self, pod_uid: &str) -> Option<&Refusal> {
+    pub(crate) fn refusal(&self, pod_uid: &str) -> Option<&RefusedEviction> {
         self.refusals.get(pod_uid)
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::Case;
 use crate::condition::Found;
-use crate::decide::resolve::InvalidSchedule;
+use crate::why::Why;
 use crate::{Event, Unknown};
 
 /// How many characters of a message the status contains at most.
@@ -56,7 +56,7 @@ impl Problem {
         Self::new(About::Spec, "InvalidSpec", message)
     }
 
-    pub(super) fn unresolved(invalid: &InvalidSchedule) -> Self {
+    pub(super) fn unresolved(invalid: &Why) -> Self {
         let reason = invalid.reason.as_str();
         Self::new(About::Schedule, reason, invalid.message.clone())
     }

@@ -32,10 +32,10 @@ fn state(case: &Case<'_>, state: State) -> State {
         }
         State::Terminating(_) | State::Stalled(_) => State::Audited(Omitted::Removal),
         State::Paused(_)
-        | State::NotObservable { .. }
+        | State::NotObservable(_)
         | State::Idle
         | State::Unmanaged
-        | State::Blocked { .. }
+        | State::Blocked(_)
         | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }

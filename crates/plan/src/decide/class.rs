@@ -4,11 +4,12 @@ use fivespot_api::condition::Reason;
 use fivespot_api::{ClassProblem, ScheduledMachineSpec};
 use fivespot_capi::one_line;
 
+use crate::why::Why;
+
 /// Why nothing can be created from a class.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ClassFault {
-    pub(crate) reason: Reason,
-    pub(crate) message: String,
+    pub(crate) why: Why,
     /// Whether what the class sets is unknown: what was applied stays as it is.
     pub(crate) is_unknown: bool,
     /// Whether the class could not be read, so that it may exist and allow everything.
@@ -24,19 +25,19 @@ impl ClassFault {
             (None, None) => return None,
         };
         let name = one_line(name);
-        let (reason, message) = match problem {
-            ClassProblem::NotFound => (
+        let why = match problem {
+            ClassProblem::NotFound => Why::new(
                 Reason::ClassNotFound,
                 format!(
                     "there is no ScheduledMachineClass {name}; create it, or correct \
                      spec.classRef.name"
                 ),
             ),
-            ClassProblem::NamespaceNotSelected => (
+            ClassProblem::NamespaceNotSelected => Why::new(
                 Reason::ClassNotAllowed,
                 format!("ScheduledMachineClass {name} does not select this namespace"),
             ),
-            ClassProblem::ClusterNotAllowed(allowed) => (
+            ClassProblem::ClusterNotAllowed(allowed) => Why::new(
                 Reason::ClassNotAllowed,
                 format!(
                     "ScheduledMachineClass {name} does not allow Cluster {}, only {}",
@@ -44,7 +45,7 @@ impl ClassFault {
                     one_line(&allowed.join(", ")),
                 ),
             ),
-            ClassProblem::HostNotFound(host) => (
+            ClassProblem::HostNotFound(host) => Why::new(
                 Reason::HostNotFound,
                 format!(
                     "ScheduledMachineClass {name} has no host {}; correct spec.classRef.host",
@@ -53,8 +54,7 @@ impl ClassFault {
             ),
         };
         Some(Self {
-            reason,
-            message,
+            why,
             is_unknown: spec.is_class_unknown(),
             is_unread,
         })

@@ -5,7 +5,7 @@ use fivespot_capi::Machine;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::write;
-use crate::act::{memory::Refusal, memory::after};
+use crate::act::{memory::RefusedEviction, memory::after};
 use crate::decide::case::Case;
 use crate::decide::machine;
 use crate::decide::{outcome::Outcome, outcome::State};
@@ -165,7 +165,7 @@ fn retry_due(case: &Case<'_>, pod: &Pod) -> Option<Timestamp> {
     refusal(case, pod).map(|refusal| refusal.due)
 }
 
-fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a Refusal> {
+fn refusal<'a>(case: &Case<'a>, pod: &Pod) -> Option<&'a RefusedEviction> {
     case.memory.refusal(&pod.uid)
 }
 

@@ -8,6 +8,7 @@ use fivespot_api::name;
 use fivespot_capi::one_line;
 
 use crate::decide::case::Case;
+use crate::why::Why;
 use crate::{StoredClaim, Unknown};
 
 /// What has to happen before the objects are created.
@@ -26,7 +27,7 @@ pub(crate) enum HostNeed<'a> {
     /// The host is free.
     Claim(&'a str),
     /// No host is free.
-    Wait { reason: Reason, message: String },
+    Wait(Why),
 }
 
 /// What has to happen before the objects are created.
@@ -72,22 +73,16 @@ fn none_free(case: &Case<'_>) -> HostNeed<'static> {
         let message = format!(
             "no host of ScheduledMachineClass {class} is free; the machine takes the next one"
         );
-        return HostNeed::Wait {
-            reason: Reason::NoHostFree,
-            message,
-        };
+        return HostNeed::Wait(Why::new(Reason::NoHostFree, message));
     };
     let holder = case.observed.hosts.holder.as_deref().map_or_else(
         || "another ScheduledMachine".to_owned(),
         |of| format!("ScheduledMachine {}", one_line(of)),
     );
     let host = one_line(host);
-    HostNeed::Wait {
-        reason: Reason::HostTaken,
-        message: format!(
-            "host {host} of ScheduledMachineClass {class} is used by {holder}"
-        ),
-    }
+    let message =
+        format!("host {host} of ScheduledMachineClass {class} is used by {holder}");
+    HostNeed::Wait(Why::new(Reason::HostTaken, message))
 }
 
 fn is_claimed(case: &Case<'_>, host: &str) -> bool {

@@ -1,9 +1,9 @@
 //! The outcome of one decision, before it becomes actions, a status and events.
 
 use fivespot_api::Shutdown;
-use fivespot_api::condition::Reason;
 use jiff::Timestamp;
 
+use crate::why::Why;
 use crate::{Action, Event};
 
 /// The outcome of one decision.
@@ -57,13 +57,13 @@ pub(crate) enum State {
     /// Nothing is touched, because this kind of object is paused.
     Paused(&'static str),
     /// The existing objects could not be read.
-    NotObservable { reason: Reason, message: String },
+    NotObservable(Why),
     /// No object exists and there is nothing to do.
     Idle,
     /// An object exists and is left as it is.
     Unmanaged,
     /// Something prevents the creation of the machine.
-    Blocked { reason: Reason, message: String },
+    Blocked(Why),
     /// Being provisioned.
     Provisioning(String),
     /// In service.
@@ -97,7 +97,7 @@ pub(crate) enum Omitted {
 impl State {
     /// Whether the objects are known and not paused, so that they may be changed.
     pub(crate) fn is_observed(&self) -> bool {
-        !matches!(self, Self::Paused(_) | Self::NotObservable { .. })
+        !matches!(self, Self::Paused(_) | Self::NotObservable(_))
     }
 }
 

@@ -11,6 +11,7 @@ use crate::act::memory::after;
 use crate::decide::case::Case;
 use crate::decide::turn::is_eligible;
 use crate::rates::{Pace, Rate};
+use crate::why::Held;
 
 /// How the messages about a machine that stays begin.
 const STAYS: [&str; 2] = ["kept: ", "leaves "];
@@ -18,39 +19,30 @@ const STAYS: [&str; 2] = ["kept: ", "leaves "];
 /// Times that are further ahead than this are announced by the minute.
 const NEAR: SignedDuration = SignedDuration::from_mins(1);
 
-/// What holds a machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    pub(crate) message: String,
-    /// When to ask again, in the future.
-    pub(crate) again: Option<Timestamp>,
-}
-
 /// Why the machine, of which nothing exists, is not made yet; `None` if it may be.
 pub(crate) fn start_held(case: &Case<'_>) -> Option<Held> {
     let rates = case.desired.turn.rates;
     let most = rates.starts?;
     let class = one_line(&case.desired.host.class);
     let of_class = format!("startsPerMinute {most} of ScheduledMachineClass {class}");
-    match case.memory.pace {
-        Some(Pace::Free) => None,
+    let (message, again) = match case.memory.pace {
+        Some(Pace::Free) => return None,
         Some(Pace::Wait {
             rate: Rate::Starts,
             again: Some(again),
-        }) => Some(Held {
-            message: format!(
-                "{of_class} is reached; the machine may be made from {} on",
-                announced(again, case.now),
-            ),
-            again: Some(again).filter(|again| *again > case.now),
-        }),
-        Some(Pace::Wait { .. }) | None => Some(Held {
-            message: recorded(case, &of_class).unwrap_or_else(|| {
-                format!("{of_class}: which machines begin is not known yet")
-            }),
-            again: None,
-        }),
-    }
+        }) => {
+            let at = announced(again, case.now);
+            let message =
+                format!("{of_class} is reached; the machine may be made from {at} on");
+            (message, Some(again))
+        }
+        Some(Pace::Wait { .. }) | None => {
+            let unknown = || format!("{of_class}: which machines begin is not known yet");
+            let message = recorded(case, &of_class).unwrap_or_else(unknown);
+            (message, None)
+        }
+    };
+    Some(Held::by_limit(message, again, case.now))
 }
 
 /// What `Ready` says already, if it is about this.
@@ -78,39 +70,37 @@ pub(crate) fn stop_held(case: &Case<'_>) -> Option<Held> {
         return None;
     }
     let class = one_line(&case.desired.host.class);
-    match case.memory.pace {
-        Some(Pace::Free) => None,
+    let (message, again) = match case.memory.pace {
+        Some(Pace::Free) => return None,
         Some(Pace::Wait {
             rate: Rate::MinimumActive,
             ..
-        }) => Some(Held {
-            message: format!(
-                "kept: minimumActive {} of ScheduledMachineClass {class}",
-                rates.minimum_active,
-            ),
-            again: None,
-        }),
+        }) => {
+            let least = rates.minimum_active;
+            let message =
+                format!("kept: minimumActive {least} of ScheduledMachineClass {class}");
+            (message, None)
+        }
         Some(Pace::Wait {
             rate: Rate::Stops,
             again: Some(again),
-        }) => Some(Held {
-            message: format!(
+        }) => {
+            let message = format!(
                 "leaves from {} on: stopsPerMinute {} of ScheduledMachineClass {class}",
                 announced(again, case.now),
                 rates.stops.unwrap_or_default(),
-            ),
-            again: Some(again).filter(|again| *again > case.now),
-        }),
-        Some(Pace::Wait { .. }) | None => Some(Held {
-            message: recorded_stay(case).unwrap_or_else(|| {
-                format!(
-                    "leaves when {} of ScheduledMachineClass {class} lets it",
-                    named(rates)
-                )
-            }),
-            again: None,
-        }),
-    }
+            );
+            (message, Some(again))
+        }
+        Some(Pace::Wait { .. }) | None => {
+            let rates = named(rates);
+            let unknown = || {
+                format!("leaves when {rates} of ScheduledMachineClass {class} lets it")
+            };
+            (recorded_stay(case).unwrap_or_else(unknown), None)
+        }
+    };
+    Some(Held::by_limit(message, again, case.now))
 }
 
 /// The fields that hold shutdowns.

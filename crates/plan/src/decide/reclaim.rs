@@ -18,6 +18,7 @@ use crate::decide::case::Case;
 use crate::decide::{drain, host_return, machine};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::status::conditions;
+use crate::why::Why;
 use crate::{Access, Action, Event, Fact, Node, Step, Unknown};
 
 /// How long after the shutdown record pods are deleted and waited for.
@@ -253,12 +254,9 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         };
         outcome.actions.retain(|action| !is_start(action.step));
         outcome.shutdown = ShutdownChange::Keep;
-        outcome.state = State::Blocked {
-            reason: Reason::EmergencyReclaim,
-            message: "the host was reclaimed; no other machine is created before the schedule is \
-                      disabled or stopped by an override"
-                .to_owned(),
-        };
+        let message = "the host was reclaimed; no other machine is created before the schedule is \
+                       disabled or stopped by an override";
+        outcome.state = State::Blocked(Why::new(Reason::EmergencyReclaim, message));
     }
     outcome.actions.push(switch_off);
     outcome

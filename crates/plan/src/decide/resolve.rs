@@ -24,6 +24,7 @@ use crate::decide::class::ClassFault;
 use crate::decide::jitter;
 use crate::observed::hosts::DesiredHost;
 use crate::overrides::is_longer;
+use crate::why::Why;
 use crate::{Hosts, ScheduleInputs, Specs};
 
 /// The longest grace period or drain timeout that a stored spec can request.
@@ -33,7 +34,7 @@ const MAX_TIMEOUT: Duration = Duration::hours(24);
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Desired {
     /// When the machine is wanted, or why the schedule is invalid.
-    pub(crate) schedule: Result<Schedule, InvalidSchedule>,
+    pub(crate) schedule: Result<Schedule, Why>,
     /// The schedule that the machine follows; `None` if its own is inline.
     pub(crate) followed: Option<Followed>,
     /// The name of a calendar that an exception refers to and that does not exist.
@@ -81,12 +82,12 @@ pub(crate) struct Desired {
     /// Its place among the machines of its class.
     pub(crate) turn: DesiredTurn,
     /// Why the provider specs are not read: they are too large.
-    pub(crate) too_large: Option<String>,
+    pub(crate) too_large: Option<Why>,
     /// Why nothing can be created from the class of the machine.
     pub(crate) class_fault: Option<ClassFault>,
     /// Why nothing can be created: `class_fault`, else `too_large`, else the first rule outside of
     /// the schedule that the spec violates.
-    pub(crate) fault: Option<String>,
+    pub(crate) fault: Option<Why>,
     /// Whether the spec violates no rule at all and is not too large. Nothing is ever created
     /// otherwise.
     pub(crate) is_admissible: bool,
@@ -101,7 +102,7 @@ pub(crate) struct Followed {
     /// Whether it changes too often and is followed once a minute.
     pub(crate) is_flapping: bool,
     /// The object's own schedule, or why there is none.
-    pub(crate) schedule: Result<Schedule, InvalidSchedule>,
+    pub(crate) schedule: Result<Schedule, Why>,
 }
 
 impl Followed {
@@ -132,11 +133,11 @@ impl Followed {
                     (None, Err(error)) => Err(error.to_string()),
                 };
                 let SpotScheduleRef { kind, name, .. } = &reference;
-                let schedule = schedule.map_err(|why| InvalidSchedule {
-                    reason: Reason::ProviderNotReady,
-                    message: format!(
+                let schedule = schedule.map_err(|why| {
+                    let message = format!(
                         "{kind} {name} cannot be evaluated, what was decided last holds on: {why}"
-                    ),
+                    );
+                    Why::new(Reason::ProviderNotReady, message)
                 });
                 (schedule, *generation)
             }
@@ -145,9 +146,8 @@ impl Followed {
                 ..
             }) => {
                 let schedule = provided.schedule(&spec.timezone);
-                let schedule = schedule.map_err(|error| InvalidSchedule {
-                    reason: Reason::UnknownTimeZone,
-                    message: error.to_string(),
+                let schedule = schedule.map_err(|error| {
+                    Why::new(Reason::UnknownTimeZone, error.to_string())
                 });
                 (schedule, provided.generation)
             }
@@ -175,23 +175,22 @@ impl Followed {
     }
 }
 
-fn unfollowable(reference: &SpotScheduleRef, why: &Unfollowable) -> InvalidSchedule {
+fn unfollowable(reference: &SpotScheduleRef, why: &Unfollowable) -> Why {
     let SpotScheduleRef { kind, name, .. } = reference;
     let held = "what was decided last holds on";
-    let (reason, message) = match why {
-        Unfollowable::ActiveMissing => (
+    match why {
+        Unfollowable::ActiveMissing => Why::new(
             Reason::StatusActiveMissing,
             format!("{kind} {name} has not published status.active, {held}"),
         ),
-        Unfollowable::NotReady(why) => (
+        Unfollowable::NotReady(why) => Why::new(
             Reason::ProviderNotReady,
             format!("{kind} {name} is not ready, {held}: {why}"),
         ),
-    };
-    InvalidSchedule { reason, message }
+    }
 }
 
-fn missing(reference: &SpotScheduleRef, is_kind_missing: bool) -> InvalidSchedule {
+fn missing(reference: &SpotScheduleRef, is_kind_missing: bool) -> Why {
     let SpotScheduleRef { kind, name, .. } = reference;
     let (reason, why) = if is_kind_missing {
         (
@@ -204,10 +203,7 @@ fn missing(reference: &SpotScheduleRef, is_kind_missing: bool) -> InvalidSchedul
             format!("there is no {kind} {name} in this namespace: create it"),
         )
     };
-    InvalidSchedule {
-        reason,
-        message: format!("{why}; what was decided last holds on"),
-    }
+    Why::new(reason, format!("{why}; what was decided last holds on"))
 }
 
 /// The spec whose schedule is evaluated: where the schedule that it follows cannot be, what was
@@ -256,17 +252,10 @@ pub(crate) struct ProviderDraft {
     pub(crate) spec: Option<Map<String, Value>>,
 }
 
-/// Why a schedule is invalid.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct InvalidSchedule {
-    pub(crate) reason: Reason,
-    pub(crate) message: String,
-}
-
 impl Desired {
     /// Why the schedule that it follows cannot be evaluated, so that what was decided last holds on.
     /// `None` if it can be, or if it has a schedule of its own.
-    pub(crate) fn unresolved(&self) -> Option<&InvalidSchedule> {
+    pub(crate) fn unresolved(&self) -> Option<&Why> {
         self.followed.as_ref()?.schedule.as_ref().err()
     }
 
@@ -406,7 +395,7 @@ impl ProviderDraft {
 /// What is wrong with a spec outside of its schedule.
 struct Faults {
     class: Option<ClassFault>,
-    too_large: Option<String>,
+    too_large: Option<Why>,
     violations: Vec<Violation>,
 }
 
@@ -420,7 +409,9 @@ impl Faults {
             class: ClassFault::of(spec),
             too_large: match specs {
                 Specs::Included | Specs::LeftOut { .. } => None,
-                Specs::TooLarge { message } => Some(message.clone()),
+                Specs::TooLarge { message } => {
+                    Some(Why::new(Reason::SpecTooLarge, message))
+                }
             },
             violations,
         }
@@ -429,7 +420,7 @@ impl Faults {
     /// Why what the class sets is unknown.
     fn unknown(&self) -> Option<String> {
         let fault = self.class.as_ref().filter(|fault| fault.is_unknown)?;
-        Some(fault.message.clone())
+        Some(fault.why.message.clone())
     }
 
     /// Why a field that a class may set is not known: the first rule that it violates.
@@ -440,9 +431,10 @@ impl Faults {
     }
 
     /// The most fundamental one.
-    fn first(&self) -> Option<String> {
-        let class = self.class.as_ref().map(|fault| fault.message.clone());
-        let violation = || self.violations.first().map(ToString::to_string);
+    fn first(&self) -> Option<Why> {
+        let class = self.class.as_ref().map(|fault| fault.why.clone());
+        let first = self.violations.first();
+        let violation = || Some(Why::new(Reason::InvalidSpec, first?.to_string()));
         class.or_else(|| self.too_large.clone()).or_else(violation)
     }
 }
@@ -486,19 +478,16 @@ fn schedule(
     spec: &ScheduledMachineSpec,
     violation: Option<&Violation>,
     inputs: &ScheduleInputs,
-) -> Result<Schedule, InvalidSchedule> {
+) -> Result<Schedule, Why> {
     let schedule = spec
         .schedule(&inputs.calendars)
-        .map_err(|error| InvalidSchedule {
-            reason: reason(&error),
-            message: format!("spec.schedule: {error}"),
-        })?;
+        .map_err(|error| Why::new(reason(&error), format!("spec.schedule: {error}")))?;
     match violation {
         None => Ok(schedule.with_overrides(allowed_overrides(spec, inputs))),
-        Some(violation) => Err(InvalidSchedule {
-            reason: reason_of_field(&violation.field),
-            message: violation.to_string(),
-        }),
+        Some(violation) => {
+            let reason = reason_of_field(&violation.field);
+            Err(Why::new(reason, violation.to_string()))
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use crate::decide::{agent, host, machine, pace, reclaim, shutdown, taint, turn};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects, owned::ProviderRole};
 use crate::status::conditions;
+use crate::why::Held;
 use crate::{Access, Action};
 
 /// How long until a Node that is not ready is read again if it is not watched.
@@ -259,30 +260,22 @@ fn complete(case: &Case<'_>) -> Outcome {
         return provisioning(shutdown::delete(case, &case.owned.providers()));
     }
     let obstacle = conditions::outdated(case).or_else(|| conditions::obstacle(case));
-    if let Some((reason, message)) = obstacle {
-        let retry = after(case.now, SignedDuration::from_mins(1));
-        let outcome = Outcome::of(State::Blocked {
-            reason: reason.clone(),
-            message,
-        });
+    if let Some(why) = obstacle {
         // A new kind is noticed only by discovery, and a Cluster that the spec does not name is
         // not watched; everything else is watched.
-        return if reason == Reason::KindNotServed || !case.desired.is_cluster_named {
-            outcome.requeue_at(retry)
-        } else {
-            outcome
-        };
+        let is_watched =
+            why.reason != Reason::KindNotServed && case.desired.is_cluster_named;
+        let retry = after(case.now, SignedDuration::from_mins(1));
+        let again = (!is_watched).then_some(retry);
+        return blocked(Held { why, again });
     }
     if case.owned.is_gone() && case.is_too_short() {
         return Outcome::of(State::Idle);
     }
     if case.owned.is_gone()
-        && let Some(refusal) = turn::refusal(case)
+        && let Some(held) = turn::start_held(case)
     {
-        let (reason, message) = (refusal.reason, refusal.message);
-        let mut outcome = Outcome::of(State::Blocked { reason, message });
-        outcome.requeues.extend(refusal.again);
-        return outcome;
+        return blocked(held);
     }
     if let Some(outcome) = with_host(case) {
         return outcome;
@@ -309,11 +302,10 @@ fn with_host(case: &Case<'_>) -> Option<Outcome> {
     let (host, outcome) = match host::need(case) {
         HostNeed::Nothing => return None,
         HostNeed::Unknown(unknown) => {
-            let (reason, message) =
-                conditions::unknown_fact(unknown, "the claims of hosts");
+            let why = conditions::unknown_fact(unknown, "the claims of hosts");
             let recorded = case.subject.status.host.as_deref();
             let host = recorded.map_or(HostUse::Wanted, used);
-            (host, Outcome::of(State::Blocked { reason, message }))
+            (host, Outcome::of(State::Blocked(why)))
         }
         HostNeed::ClaimAgain(host) => (used(host), provisioning(host).with(claim(host))),
         HostNeed::Claim(host) => (HostUse::Wanted, provisioning(host).with(claim(host))),
@@ -322,10 +314,7 @@ fn with_host(case: &Case<'_>) -> Option<Outcome> {
             let message = format!("giving host {host} back");
             (HostUse::Wanted, Outcome::of(State::Provisioning(message)))
         }
-        HostNeed::Wait { reason, message } => (
-            HostUse::Sought,
-            Outcome::of(State::Blocked { reason, message }),
-        ),
+        HostNeed::Wait(why) => (HostUse::Sought, Outcome::of(State::Blocked(why))),
     };
     Some(Outcome { host, ..outcome })
 }
@@ -337,11 +326,15 @@ fn create_in_turn(
     infrastructure: Option<&Provider>,
 ) -> Outcome {
     let held = case.owned.is_gone().then(|| pace::start_held(case));
-    let Some(held) = held.flatten() else {
-        return create(case, bootstrap, infrastructure);
-    };
-    let (reason, message) = (Reason::LimitReached, held.message);
-    let mut outcome = Outcome::of(State::Blocked { reason, message });
+    match held.flatten() {
+        Some(held) => blocked(held),
+        None => create(case, bootstrap, infrastructure),
+    }
+}
+
+/// Creates nothing, and says why.
+fn blocked(held: Held) -> Outcome {
+    let mut outcome = Outcome::of(State::Blocked(held.why));
     outcome.requeues.extend(held.again);
     outcome
 }
@@ -392,10 +385,10 @@ fn provisioning(outcome: Outcome) -> Outcome {
             ..outcome
         },
         State::Paused(_)
-        | State::NotObservable { .. }
+        | State::NotObservable(_)
         | State::Idle
         | State::Unmanaged
-        | State::Blocked { .. }
+        | State::Blocked(_)
         | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }

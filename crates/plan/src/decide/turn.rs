@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use crate::decide::case::Case;
 use crate::decide::jitter::Delayed;
 use crate::limits::{Claim, Limit, Span, Turn, Week};
+use crate::why::{Held, Why};
 
 /// How many steps the spans of a claim may take.
 const STEPS: u64 = 15_000;
@@ -96,26 +97,17 @@ fn spans(schedule: &Delayed<'_>, now: Timestamp) -> Vec<Span> {
     spans
 }
 
-/// Why a machine of which nothing exists is not made yet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
-    pub(crate) reason: Reason,
-    pub(crate) message: String,
-    /// When it may be made, in the future.
-    pub(crate) again: Option<Timestamp>,
-}
-
-/// Why the machine is not made yet; `None` if it may be.
-pub(crate) fn refusal(case: &Case<'_>) -> Option<Refusal> {
+/// Why the machine, of which nothing exists, is not made yet; `None` if it may be.
+pub(crate) fn start_held(case: &Case<'_>) -> Option<Held> {
     let limits = case.desired.turn.limits.as_ref()?;
     let class = one_line(&case.desired.host.class);
     if limits.hours.is_some() && week(case).is_none() {
         let zone = one_line(&limits.timezone);
-        return Some(Refusal {
-            reason: Reason::UnknownTimeZone,
-            message: format!(
-                "ScheduledMachineClass {class}: spec.timezone: there is no time zone {zone}"
-            ),
+        let message = format!(
+            "ScheduledMachineClass {class}: spec.timezone: there is no time zone {zone}"
+        );
+        return Some(Held {
+            why: Why::new(Reason::UnknownTimeZone, message),
             again: None,
         });
     }
@@ -134,11 +126,7 @@ pub(crate) fn refusal(case: &Case<'_>) -> Option<Refusal> {
             (recorded.unwrap_or_else(unknown), None)
         }
     };
-    Some(Refusal {
-        reason: Reason::LimitReached,
-        message,
-        again: again.filter(|again| *again > case.now),
-    })
+    Some(Held::by_limit(message, again, case.now))
 }
 
 /// Which limit is reached, and when the machine may be made.

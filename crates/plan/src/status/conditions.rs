@@ -12,6 +12,7 @@ use crate::decide::host_return;
 use crate::decide::machine;
 use crate::observed::{owned::NamedMachine, owned::ProviderObjects};
 use crate::status::ConditionChange;
+use crate::why::Why;
 use crate::{Cause, Fact, Failure, Step, Unknown};
 
 /// The ClusterRole that must be extended if a permission is missing.
@@ -19,45 +20,37 @@ const ROLE: &str = fivespot_api::name::CONTROLLER;
 
 /// The problem that the stored CustomResourceDefinition is older than this operator. The fields
 /// it lacks would be dropped from each status that is written, so that nothing is created.
-pub(crate) fn outdated(case: &Case<'_>) -> Option<(Reason, String)> {
+pub(crate) fn outdated(case: &Case<'_>) -> Option<Why> {
     let message = case.observed.outdated_crd.clone()?;
-    Some((Reason::CustomResourceDefinitionOutdated, message))
+    Some(Why::new(Reason::CustomResourceDefinitionOutdated, message))
 }
 
 /// What prevents the creation of the three objects, the most fundamental cause first.
-pub(crate) fn obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
-    if let Some(fault) = &case.desired.class_fault {
-        return Some((fault.reason.clone(), fault.message.clone()));
-    }
-    if let Some(message) = &case.desired.too_large {
-        return Some((Reason::SpecTooLarge, message.clone()));
-    }
+pub(crate) fn obstacle(case: &Case<'_>) -> Option<Why> {
     if let Some(fault) = &case.desired.fault {
-        return Some((Reason::InvalidSpec, fault.clone()));
+        return Some(fault.clone());
     }
     if let Fact::Unknown(unknown) = &case.observed.contract {
         return Some(unknown_fact(unknown, "the versions of Cluster API"));
     }
     let (bootstrap, infrastructure) = (&case.owned.bootstrap, &case.owned.infrastructure);
     if let Some(kind) = bootstrap.not_served.or(infrastructure.not_served) {
-        return Some((Reason::KindNotServed, not_served(kind)));
+        return Some(Why::new(Reason::KindNotServed, not_served(kind)));
     }
     cluster_obstacle(case).or_else(|| name_taken(case))
 }
 
-fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
+fn cluster_obstacle(case: &Case<'_>) -> Option<Why> {
     let name = &case.desired.cluster;
     let Some(cluster) = case.cluster() else {
         let message = format!(
             "there is no Cluster {name} in this namespace; create it, or correct spec.clusterName"
         );
-        return Some((Reason::ClusterNotFound, message));
+        return Some(Why::new(Reason::ClusterNotFound, message));
     };
     if cluster.meta.is_deleting {
-        return Some((
-            Reason::ClusterDeleting,
-            format!("Cluster {name} is being deleted"),
-        ));
+        let message = format!("Cluster {name} is being deleted");
+        return Some(Why::new(Reason::ClusterDeleting, message));
     }
     let lacking = match (
         cluster.is_infrastructure_ready,
@@ -67,13 +60,11 @@ fn cluster_obstacle(case: &Case<'_>) -> Option<(Reason, String)> {
         (false, _) => "its infrastructure is not ready",
         (true, false) => "its control plane is not initialised",
     };
-    Some((
-        Reason::ClusterNotReady,
-        format!("Cluster {name} is not ready for machines: {lacking}"),
-    ))
+    let message = format!("Cluster {name} is not ready for machines: {lacking}");
+    Some(Why::new(Reason::ClusterNotReady, message))
 }
 
-fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
+fn name_taken(case: &Case<'_>) -> Option<Why> {
     let (owned, desired) = (case.owned, case.desired);
     let machine = match owned.machine {
         NamedMachine::Foreign(found) => {
@@ -104,7 +95,7 @@ fn name_taken(case: &Case<'_>) -> Option<(Reason, String)> {
              two"
         ),
     };
-    Some((Reason::NameTaken, message))
+    Some(Why::new(Reason::NameTaken, message))
 }
 
 /// An object of another owner where ours would be created, and its location.
@@ -129,15 +120,17 @@ fn earlier_owner(case: &Case<'_>, occupant: &Meta) -> Option<String> {
     Some(one_line(uid))
 }
 
-/// Why a fact is unknown, as a reason and a message.
-pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> (Reason, String) {
+/// Why a fact is unknown.
+pub(crate) fn unknown_fact(unknown: &Unknown, what: &str) -> Why {
     match unknown {
         Unknown::NotRequested => {
-            (Reason::ReadFailed, format!("{what} have not been read yet"))
+            Why::new(Reason::ReadFailed, format!("{what} have not been read yet"))
         }
-        Unknown::NotServed { message } => (Reason::KindNotServed, not_served(message)),
-        Unknown::Forbidden { message } => (Reason::Forbidden, forbidden(message)),
-        Unknown::Failed { message } => (Reason::ReadFailed, message.clone()),
+        Unknown::NotServed { message } => {
+            Why::new(Reason::KindNotServed, not_served(message))
+        }
+        Unknown::Forbidden { message } => Why::new(Reason::Forbidden, forbidden(message)),
+        Unknown::Failed { message } => Why::new(Reason::ReadFailed, message),
     }
 }
 
@@ -155,46 +148,35 @@ pub(crate) fn forbidden(message: &str) -> String {
 pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> ConditionUpdate {
     let kind = ConditionType::ReferencesValid;
     let fault = case.desired.class_fault.as_ref();
-    if let Some(fault) = fault.filter(|_| case.unread_class().is_none()) {
-        let (reason, message) = (fault.reason.clone(), fault.message.clone());
-        return ConditionUpdate::new(kind, false, reason, message);
-    }
-    if let Some(message) = &case.desired.too_large {
-        return ConditionUpdate::new(kind, false, Reason::SpecTooLarge, message.clone());
-    }
+    let fault = fault.filter(|_| case.unread_class().is_none());
     let refused = failure.filter(|failure| {
         matches!(
             failure.step,
             Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
         )
     });
-    if let Some((reason, message)) = refused.and_then(refusal) {
-        return ConditionUpdate::new(kind, false, reason, message);
+    let known = fault
+        .map(|fault| fault.why.clone())
+        .or_else(|| case.desired.too_large.clone())
+        .or_else(|| refused.and_then(refusal));
+    if let Some(why) = known {
+        return why.condition(kind, false);
     }
     let unobserved = case.unobserved().or_else(|| case.unknown_schedule());
     if let Some(unknown) = unobserved.or_else(|| case.owned.unknown()) {
-        let (reason, message) = unknown_fact(unknown, "the objects of this machine");
         let status = if matches!(unknown, Unknown::Forbidden { .. }) {
             ConditionStatus::False
         } else {
             ConditionStatus::Unknown
         };
-        return ConditionUpdate::new(kind, status, reason, message);
+        return unknown_fact(unknown, "the objects of this machine")
+            .condition(kind, status);
     }
-    match obstacle(case) {
-        Some((reason, message)) => ConditionUpdate::new(kind, false, reason, message),
-        None => match missing_calendar(case) {
-            Some(message) => {
-                ConditionUpdate::new(kind, false, Reason::CalendarNotFound, message)
-            }
-            None => ConditionUpdate::new(
-                kind,
-                true,
-                Reason::Valid,
-                "all objects that the spec refers to exist",
-            ),
-        },
+    if let Some(why) = obstacle(case).or_else(|| missing_calendar(case)) {
+        return why.condition(kind, false);
     }
+    let message = "all objects that the spec refers to exist";
+    ConditionUpdate::new(kind, true, Reason::Valid, message)
 }
 
 /// `SpotScheduleResolved`: the schedule that the machine follows is evaluated.
@@ -220,32 +202,30 @@ pub(super) fn spot_schedule_resolved(case: &Case<'_>) -> ConditionChange {
             let message = format!("{of} {name} is evaluated");
             ConditionUpdate::new(kind, true, Reason::Resolved, message)
         }
-        Err(fault) => ConditionUpdate::new(
-            kind,
-            false,
-            fault.reason.clone(),
-            one_line(&fault.message),
-        ),
+        Err(why) => {
+            Why::new(why.reason.clone(), one_line(&why.message)).condition(kind, false)
+        }
     })
 }
 
-/// The message about a calendar that does not exist: the schedule applies without its exceptions.
-pub(crate) fn missing_calendar(case: &Case<'_>) -> Option<String> {
+/// A calendar does not exist: the schedule applies without its exceptions.
+fn missing_calendar(case: &Case<'_>) -> Option<Why> {
     let name = case.desired.missing_calendar.as_ref()?;
-    Some(format!(
+    let message = format!(
         "there is no ScheduleCalendar {} in this namespace: its exceptions do not apply; create it",
         one_line(name),
-    ))
+    );
+    Some(Why::new(Reason::CalendarNotFound, message))
 }
 
-fn refusal(failure: &Failure) -> Option<(Reason, String)> {
-    let message = failure.message.clone();
+fn refusal(failure: &Failure) -> Option<Why> {
+    let message = &failure.message;
     match failure.cause {
-        Cause::Forbidden => Some((Reason::Forbidden, forbidden(&message))),
+        Cause::Forbidden => Some(Why::new(Reason::Forbidden, forbidden(message))),
         Cause::Rejected | Cause::NamespaceTerminating => {
-            Some((Reason::Rejected, message))
+            Some(Why::new(Reason::Rejected, message))
         }
-        Cause::NotServed => Some((Reason::KindNotServed, message)),
+        Cause::NotServed => Some(Why::new(Reason::KindNotServed, message)),
         Cause::Unavailable => None,
     }
 }
@@ -267,11 +247,8 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
             format!("the schedule is disabled; set {field} to true to enable it");
         return ConditionUpdate::new(kind, false, Reason::ScheduleDisabled, message);
     }
-    let invalid = case.desired.schedule.as_ref().err();
-    if let Some(invalid) = invalid {
-        let status = ConditionStatus::Unknown;
-        let (reason, message) = (invalid.reason.clone(), invalid.message.clone());
-        return ConditionUpdate::new(kind, status, reason, message);
+    if let Err(invalid) = &case.desired.schedule {
+        return invalid.clone().condition(kind, ConditionStatus::Unknown);
     }
     if let Some(of) = case.override_in_force() {
         return overridden(case, of);
@@ -353,12 +330,7 @@ pub(crate) fn schedule_valid(case: &Case<'_>) -> ConditionUpdate {
             Reason::Valid,
             "the schedule can be evaluated",
         ),
-        Err(invalid) => ConditionUpdate::new(
-            kind,
-            false,
-            invalid.reason.clone(),
-            invalid.message.clone(),
-        ),
+        Err(invalid) => invalid.clone().condition(kind, false),
     }
 }
 

@@ -127,10 +127,10 @@ pub(crate) fn omitted(
             Some(normal("WouldShutDown"))
         }
         State::Paused(_)
-        | State::NotObservable { .. }
+        | State::NotObservable(_)
         | State::Idle
         | State::Unmanaged
-        | State::Blocked { .. }
+        | State::Blocked(_)
         | State::Provisioning(_)
         | State::InService { .. }
         | State::NodeNotReady { .. }

@@ -14,6 +14,7 @@ use crate::decide::{machine, pace, reclaim, serve};
 use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::status::{conditions, never_needed, undrained};
+use crate::why::Why;
 use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the message that is also the status' message.
@@ -129,11 +130,11 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
             Reason::Paused,
             paused(case, what),
         ),
-        State::NotObservable { reason, message } => {
+        State::NotObservable(Why { reason, message }) => {
             (Phase::Error, false, reason.clone(), message.clone())
         }
         State::Idle | State::Unmanaged => at_rest(case, decision),
-        State::Blocked { reason, message } => {
+        State::Blocked(Why { reason, message }) => {
             (blocked(reason), false, reason.clone(), message.clone())
         }
         State::Provisioning(message) => {
@@ -179,7 +180,7 @@ fn in_service(case: &Case<'_>, node: &str, has_pending_changes: bool) -> Summary
     let until = match case.hold() {
         Some(hold) => format!("; {}", held_by(hold)),
         None => match pace::stop_held(case) {
-            Some(held) => format!("; {}", held.message),
+            Some(held) => format!("; {}", held.why.message),
             None => until(case),
         },
     };
@@ -271,20 +272,12 @@ fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
         }
         Decision::Disabled => disabled(case),
         Decision::Invalid => {
-            let invalid = case.desired.schedule.as_ref().err();
-            let (reason, message) = invalid.map_or(
-                (
-                    Reason::InvalidSpec,
-                    "the schedule cannot be evaluated".to_owned(),
-                ),
-                |invalid| (invalid.reason.clone(), invalid.message.clone()),
-            );
-            (
-                Phase::Error,
-                false,
-                reason,
-                format!("{message}; nothing is changed"),
-            )
+            let invalid = case.desired.schedule.as_ref().err().cloned();
+            let Why { reason, message } = invalid.unwrap_or_else(|| {
+                Why::new(Reason::InvalidSpec, "the schedule cannot be evaluated")
+            });
+            let message = format!("{message}; nothing is changed");
+            (Phase::Error, false, reason, message)
         }
         Decision::Serve if case.owned.is_gone() && case.is_too_short() => {
             let message = format!(
@@ -377,10 +370,10 @@ fn while_paused(case: &Case<'_>) -> Phase {
             State::InService { .. } | State::InfrastructureMissing(_) => Phase::Active,
             State::NodeNotReady { .. } if was_in_service(case) => Phase::Active,
             State::Paused(_)
-            | State::NotObservable { .. }
+            | State::NotObservable(_)
             | State::Idle
             | State::Unmanaged
-            | State::Blocked { .. }
+            | State::Blocked(_)
             | State::Provisioning(_)
             | State::NodeNotReady { .. }
             | State::Terminating(_)

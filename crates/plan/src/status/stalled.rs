@@ -1,14 +1,13 @@
 //! The condition `Stalled`: no progress is expected without a user. It changes no decision.
 
-use fivespot_api::condition::{
-    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
-};
+use fivespot_api::condition::{self, ConditionStatus, ConditionType, Reason};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
 use crate::decide::case::Case;
 use crate::decide::outcome::{Outcome, State};
 use crate::status::{ConditionChange, conditions};
+use crate::why::Why;
 use crate::{Cause, Failure, Step};
 
 /// How long a step may be refused before it is reported as Stalled.
@@ -25,12 +24,6 @@ const CREATES: [Step; 3] = [
     Step::CreateMachine,
 ];
 
-/// Why there is no progress, and what to do.
-struct StalledReason {
-    reason: Reason,
-    message: String,
-}
-
 /// The change of the condition: it is absent if progress is possible without a user.
 pub(crate) fn condition(
     case: &Case<'_>,
@@ -45,10 +38,7 @@ pub(crate) fn condition(
         .or_else(|| provisioning(case, outcome));
     match found {
         None => ConditionChange::Remove,
-        Some(StalledReason { reason, message }) => {
-            let kind = ConditionType::Stalled;
-            ConditionChange::Set(ConditionUpdate::new(kind, true, reason, message))
-        }
+        Some(why) => ConditionChange::Set(why.condition(ConditionType::Stalled, true)),
     }
 }
 
@@ -58,16 +48,15 @@ pub(crate) fn unobserved_condition(
     case: &Case<'_>,
     outcome: &Outcome,
 ) -> ConditionChange {
-    let State::NotObservable { reason, message } = &outcome.state else {
+    let State::NotObservable(Why { reason, message }) = &outcome.state else {
         return ConditionChange::Keep;
     };
     let is_over = forbidden_until(case).is_some_and(|due| due <= case.now);
     if *reason != Reason::Forbidden || !is_over {
         return ConditionChange::Keep;
     }
-    let kind = ConditionType::Stalled;
-    let message = long_refused(message);
-    ConditionChange::Set(ConditionUpdate::new(kind, true, reason.clone(), message))
+    let why = Why::new(reason.clone(), long_refused(message));
+    ConditionChange::Set(why.condition(ConditionType::Stalled, true))
 }
 
 /// Until when a forbidden read is not reported yet.
@@ -95,12 +84,10 @@ pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
     all.filter(|due| *due > case.now).min()
 }
 
-fn invalid_schedule(case: &Case<'_>) -> Option<StalledReason> {
-    let invalid = case.desired.schedule.as_ref().err()?;
-    Some(StalledReason {
-        reason: invalid.reason.clone(),
-        message: format!("{}; correct spec.schedule", invalid.message),
-    })
+fn invalid_schedule(case: &Case<'_>) -> Option<Why> {
+    let Why { reason, message } = case.desired.schedule.as_ref().err()?;
+    let message = format!("{message}; correct spec.schedule");
+    Some(Why::new(reason.clone(), message))
 }
 
 /// Until when it is not reported yet that the schedule which the machine follows is unresolved.
@@ -114,17 +101,14 @@ fn unresolved_until(case: &Case<'_>) -> Option<Timestamp> {
 }
 
 /// The schedule that the machine follows has been unresolved for ten minutes.
-fn unresolved(case: &Case<'_>) -> Option<StalledReason> {
-    let fault = case.desired.unresolved()?;
+fn unresolved(case: &Case<'_>) -> Option<Why> {
+    let Why { reason, message } = case.desired.unresolved()?;
     let is_long = unresolved_until(case).is_some_and(|due| due <= case.now);
-    is_long.then(|| StalledReason {
-        reason: fault.reason.clone(),
-        message: format!("for ten minutes: {}", fault.message),
-    })
+    is_long.then(|| Why::new(reason.clone(), format!("for ten minutes: {message}")))
 }
 
 /// An object that the spec refers to is missing, or not ours.
-fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> {
+fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<Why> {
     let found = conditions::references(case, failure);
     let is_needed = case.is_wanted() && !case.desired.is_killed;
     let permanent = [
@@ -138,14 +122,11 @@ fn missing(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> 
     let is_permanent = permanent.contains(&found.reason)
         || found.reason == Reason::ClusterNotFound && is_needed;
     let is_stalled = found.status == ConditionStatus::False && is_permanent;
-    is_stalled.then_some(StalledReason {
-        reason: found.reason,
-        message: found.message,
-    })
+    is_stalled.then(|| Why::new(found.reason, found.message))
 }
 
 /// A step has been refused for five minutes.
-fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> {
+fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<Why> {
     let failure = failure?;
     let since = case.memory.failing_since(failure.step)?;
     let is_long = after(since, REFUSALS) <= case.now;
@@ -159,36 +140,31 @@ fn refused(case: &Case<'_>, failure: Option<&Failure>) -> Option<StalledReason> 
         Cause::NotServed => (Reason::KindNotServed, message.clone()),
         Cause::NamespaceTerminating | Cause::Unavailable => return None,
     };
-    is_long.then(|| StalledReason {
-        reason,
-        message: long_refused(&message),
-    })
+    is_long.then(|| Why::new(reason, long_refused(&message)))
 }
 
-fn removal(outcome: &Outcome) -> Option<StalledReason> {
+fn removal(outcome: &Outcome) -> Option<Why> {
     let State::Stalled(message) = &outcome.state else {
         return None;
     };
-    Some(StalledReason {
-        reason: Reason::RemovalStalled,
-        message: format!(
-            "{message}; look for the cause at the provider, and remove a finalizer only if the \
-             host is not in use"
-        ),
-    })
+    let message = format!(
+        "{message}; look for the cause at the provider, and remove a finalizer only if the host is \
+         not in use"
+    );
+    Some(Why::new(Reason::RemovalStalled, message))
 }
 
 /// The Node is not ready within the provisioning timeout.
-fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<StalledReason> {
+fn provisioning(case: &Case<'_>, outcome: &Outcome) -> Option<Why> {
     let is_over = timeout_at(case).is_some_and(|due| due <= case.now);
-    (is_provisioning(case, outcome) && is_over).then(|| StalledReason {
-        reason: Reason::ProvisioningTimeout,
-        message: format!(
+    (is_provisioning(case, outcome) && is_over).then(|| {
+        let message = format!(
             "no Node is ready {:#} after provisioning started; inspect Machine {} and the objects \
              that it refers to",
             case.desired.provisioning_timeout,
             case.subject.child(),
-        ),
+        );
+        Why::new(Reason::ProvisioningTimeout, message)
     })
 }
 
@@ -202,7 +178,7 @@ fn is_provisioning(case: &Case<'_>, outcome: &Outcome) -> bool {
             .is_some_and(|last| last.ready_time.is_some());
     let is_coming = matches!(
         outcome.state,
-        State::Provisioning(_) | State::NodeNotReady { .. } | State::Blocked { .. }
+        State::Provisioning(_) | State::NodeNotReady { .. } | State::Blocked(_)
     );
     case.is_wanted() && is_coming && !was_ready
 }

@@ -101,7 +101,7 @@ pub(super) fn remediation(case: &Case<'_>) -> String {
 
 pub(super) fn window(case: &Case<'_>) -> String {
     let held = pace::stop_held(case);
-    let held = held.map_or_else(String::new, |held| format!("; {}", held.message));
+    let held = held.map_or_else(String::new, |held| format!("; {}", held.why.message));
     format!("{}{held}", window_state(case))
 }
 
