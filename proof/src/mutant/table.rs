@@ -162,7 +162,7 @@ mutants! {
     "deadline-after-window-end", "sets a deadline after the end of the window", SHUTDOWN,
         "deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started)))," => "deadline,";
     "independent-step-blocks", "waits for the taint of a Node before the next step", BACKOFF,
-        "} else {\n        !is_independent(failure.step)\n    }" => "} else {\n        true\n    }";
+        "} else {\n        !failure.step.is_independent()\n    }" => "} else {\n        true\n    }";
     "retry-not-awaited", "is not requeued when a retry is due", BACKOFF,
         "outcome.requeues.push(failure.retry_at);" => "";
     "children-first", "deletes bootstrap and infrastructure before the Machine", SHUTDOWN,

@@ -6,34 +6,32 @@ use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::{Action, Cause, Failure, Step};
 
 /// Removes from `outcome` what has to wait, and returns the failure to report: the first one of a
-/// step that is required and whose failure no condition of its own reports. A failed step that is
-/// no longer required is ignored.
+/// step that is required and whose failure is the business of `Ready`. A failed step that is no
+/// longer required is ignored.
 pub(crate) fn apply<'a>(case: &Case<'a>, outcome: &mut Outcome) -> Option<&'a Failure> {
     let (mut reported, mut is_held) = (None, false);
     let mut due = Vec::new();
     for action in std::mem::take(&mut outcome.actions) {
         let failure = case.memory.failure(action.step);
-        if !has_own_condition(action.step) {
-            reported = reported.or(failure);
-        }
+        reported = reported.or(failure.filter(|failure| failure.why().is_some()));
         match failure.filter(|failure| failure.retry_at > case.now) {
             Some(failure) => {
                 outcome.requeues.push(failure.retry_at);
                 is_held |= blocks_rest(failure);
             }
-            None if is_held && !is_independent(action.step) => {}
+            None if is_held && !action.step.is_independent() => {}
             None => match paused_until(case, action.step) {
                 Some(until) => {
                     outcome.requeues.push(until);
-                    is_held |=
-                        !is_independent(action.step) && action.step != Step::ExcludeDrain;
+                    is_held |= !action.step.is_independent()
+                        && action.step != Step::ExcludeDrain;
                 }
                 None => due.push(action),
             },
         }
     }
     // An independent request that gets no response for half a minute delays no other.
-    due.sort_by_key(|action: &Action| is_independent(action.step));
+    due.sort_by_key(|action: &Action| action.step.is_independent());
     outcome.actions = due;
     if is_held {
         // They are about steps that are not taken now; the events of transitions are separate.
@@ -64,7 +62,9 @@ pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     let Some(delay) = delay.filter(|_| outcome.actions.iter().any(starts)) else {
         return;
     };
-    outcome.actions.retain(|action| is_independent(action.step));
+    outcome
+        .actions
+        .retain(|action| action.step.is_independent());
     outcome.requeues.push(delay.due);
     let most = match delay.per_minute.get() {
         1 => "1 machine starts".to_owned(),
@@ -74,59 +74,12 @@ pub(crate) fn delay_start(case: &Case<'_>, outcome: &mut Outcome) {
     outcome.state = State::Provisioning(message);
 }
 
-/// Whether a step is independent of the machine's lifecycle: no step waits for it once it has
-/// failed, and it waits for no other.
-fn is_independent(step: Step) -> bool {
-    match step {
-        Step::TaintNode
-        | Step::LabelNode
-        | Step::CreateAgentConfig
-        | Step::UpdateAgentConfig
-        | Step::DeleteAgentConfig
-        | Step::ClearRequest
-        | Step::RelabelMachine
-        | Step::DisableSchedule
-        | Step::CreateOverride
-        | Step::EndOverride
-        | Step::RecordDisabled => true,
-        Step::AddFinalizer
-        | Step::ClaimHost
-        | Step::ReleaseHost
-        | Step::CreateBootstrap
-        | Step::CreateInfrastructure
-        | Step::CreateMachine
-        | Step::UpdateMachine
-        | Step::ExcludeDrain
-        | Step::CordonNode
-        | Step::RecordReclaim
-        | Step::EvictPod
-        | Step::DeletePod
-        | Step::UncordonNode
-        | Step::DeleteMachine
-        | Step::DeleteBootstrap
-        | Step::DeleteInfrastructure
-        | Step::RemoveFinalizer => false,
-    }
-}
-
-/// Whether a condition of its own reports the step's failure, so that `Ready` need not.
-fn has_own_condition(step: Step) -> bool {
-    let is_reported_by_ready = matches!(
-        step,
-        Step::RelabelMachine
-            | Step::DisableSchedule
-            | Step::CreateOverride
-            | Step::RecordDisabled
-    );
-    is_independent(step) && !is_reported_by_ready
-}
-
 /// Whether the steps after the failed one wait for it.
 pub(crate) fn blocks_rest(failure: &Failure) -> bool {
     if failure.step == Step::ExcludeDrain {
         // A refusal would repeat forever, and a machine that must be shut down would stay.
         failure.cause == Cause::Unavailable
     } else {
-        !is_independent(failure.step)
+        !failure.step.is_independent()
     }
 }

@@ -66,12 +66,7 @@ pub(crate) fn confirmation(
 /// recorded before that.
 fn creates_all(outcome: &Outcome) -> bool {
     let steps = outcome.actions.iter().map(|action| action.step);
-    let all = [
-        Step::CreateBootstrap,
-        Step::CreateInfrastructure,
-        Step::CreateMachine,
-    ];
-    outcome.shutdown == ShutdownChange::Keep && steps.eq(all)
+    outcome.shutdown == ShutdownChange::Keep && steps.eq(Step::CREATIONS)
 }
 
 /// Whether everything that was recorded still is. A taint that is dropped from the status is no

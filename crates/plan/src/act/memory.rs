@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::act::repeat::Repeats;
 use crate::limits::Turn;
 use crate::rates::Pace;
+use crate::why::Why;
 use crate::{Action, Freshness, Observed, Plan, Step};
 
 /// How long until an eviction that was refused is retried, as in `kubectl drain`.
@@ -90,6 +91,13 @@ pub struct Failure {
     pub attempts: u32,
     /// When to retry: at most five minutes after the failure.
     pub retry_at: Timestamp,
+}
+
+impl Failure {
+    /// What `Ready` says of it; `None` if that is not the business of `Ready`.
+    pub(crate) fn why(&self) -> Option<Why> {
+        self.step.failed(&self.message)
+    }
 }
 
 /// The kind of a failure.

@@ -246,13 +246,8 @@ fn insist_without_machine(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
         return outcome;
     };
     if matches!(outcome.state, State::Provisioning(_)) {
-        let is_start = |step: Step| {
-            matches!(
-                step,
-                Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
-            )
-        };
-        outcome.actions.retain(|action| !is_start(action.step));
+        let is_start = |of: &Action| Step::CREATIONS.contains(&of.step);
+        outcome.actions.retain(|action| !is_start(action));
         outcome.shutdown = ShutdownChange::Keep;
         let message = "the host was reclaimed; no other machine is created before the schedule is \
                        disabled or stopped by an override";

@@ -149,12 +149,7 @@ pub(crate) fn references(case: &Case<'_>, failure: Option<&Failure>) -> Conditio
     let kind = ConditionType::ReferencesValid;
     let fault = case.desired.class_fault.as_ref();
     let fault = fault.filter(|_| case.unread_class().is_none());
-    let refused = failure.filter(|failure| {
-        matches!(
-            failure.step,
-            Step::CreateBootstrap | Step::CreateInfrastructure | Step::CreateMachine
-        )
-    });
+    let refused = failure.filter(|failure| Step::CREATIONS.contains(&failure.step));
     let known = fault
         .map(|fault| fault.why.clone())
         .or_else(|| case.desired.too_large.clone())

@@ -8,6 +8,7 @@ use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
 use fivespot_schedule::Override;
 
+use crate::Failure;
 use crate::act::backoff;
 use crate::decide::case::Case;
 use crate::decide::{machine, pace, reclaim, serve};
@@ -15,7 +16,6 @@ use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
 use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::status::{conditions, never_needed, undrained};
 use crate::why::Why;
-use crate::{Failure, Step};
 
 /// The phase, and `Ready` with the message that is also the status' message.
 pub(crate) fn summary(
@@ -24,38 +24,27 @@ pub(crate) fn summary(
     outcome: &Outcome,
     failure: Option<&Failure>,
 ) -> (Phase, ConditionUpdate) {
-    let state = &outcome.state;
-    let (phase, is_ready, reason, message) = match failure {
-        Some(failure) if backoff::blocks_rest(failure) => failed(failure),
-        Some(failure) => {
-            let (phase, is_ready, reason, message) = summary_of(case, decision, state);
-            let (_, _, _, problem) = failed(failure);
-            (phase, is_ready, reason, format!("{message}; {problem}"))
-        }
-        None => summary_of(case, decision, state),
+    let problem = failure.and_then(Failure::why);
+    let is_blocked = failure.is_some_and(backoff::blocks_rest);
+    let (phase, mut is_ready, mut reason, mut message) = match problem.clone() {
+        Some(why) if is_blocked => (Phase::Error, false, why.reason, why.message),
+        Some(_) | None => summary_of(case, decision, &outcome.state),
     };
-    let (is_ready, reason, message) = match invalid(case, failure) {
-        Some(found) if is_ready => {
-            // Without that calendar the schedule still applies.
-            let is_ready = found.reason == Reason::CalendarNotFound;
-            (
-                is_ready,
-                found.reason,
-                format!("{message}; {}", found.message),
-            )
-        }
-        Some(_) | None => (is_ready, reason, message),
-    };
-    let message = with_note(case, decision, outcome, message);
-    let message = if case.desired.is_audited {
-        format!("{AUDIT}{message}")
-    } else {
-        message
-    };
-    (
-        phase,
-        ConditionUpdate::new(ConditionType::Ready, is_ready, reason, message),
-    )
+    if let Some(why) = problem.filter(|_| !is_blocked) {
+        message = format!("{message}; {}", why.message);
+    }
+    if let Some(found) = invalid(case, failure).filter(|_| is_ready) {
+        // Without that calendar the schedule still applies.
+        is_ready = found.reason == Reason::CalendarNotFound;
+        reason = found.reason;
+        message = format!("{message}; {}", found.message);
+    }
+    message = with_note(case, decision, outcome, message);
+    if case.desired.is_audited {
+        message.insert_str(0, AUDIT);
+    }
+    let ready = ConditionUpdate::new(ConditionType::Ready, is_ready, reason, message);
+    (phase, ready)
 }
 
 /// How every message about a machine in audit mode begins.
@@ -419,68 +408,4 @@ fn was_in_service(case: &Case<'_>) -> bool {
         && status.node_ref.is_some()
         && said
             .is_some_and(|ready| in_service.iter().any(|of| of.as_str() == ready.reason))
-}
-
-/// A step failed: which one, and why.
-fn failed(failure: &Failure) -> Summary {
-    let (reason, what) = match failure.step {
-        Step::CreateBootstrap => (
-            Reason::BootstrapCreationFailed,
-            "cannot create the bootstrap object",
-        ),
-        Step::CreateInfrastructure => (
-            Reason::InfrastructureCreationFailed,
-            "cannot create the infrastructure object",
-        ),
-        Step::ClaimHost | Step::ReleaseHost => {
-            (Reason::HostClaimFailed, "cannot change the claim of a host")
-        }
-        Step::CreateMachine => {
-            (Reason::MachineCreationFailed, "cannot create the Machine")
-        }
-        Step::RelabelMachine
-        | Step::UpdateMachine
-        | Step::ExcludeDrain
-        | Step::RecordReclaim
-        | Step::RecordDisabled => {
-            (Reason::MachineUpdateFailed, "cannot change the Machine")
-        }
-        Step::DeleteMachine => {
-            (Reason::MachineDeletionFailed, "cannot delete the Machine")
-        }
-        Step::DeleteBootstrap => (
-            Reason::MachineDeletionFailed,
-            "cannot delete the bootstrap object",
-        ),
-        Step::DeleteInfrastructure => (
-            Reason::MachineDeletionFailed,
-            "cannot delete the infrastructure object",
-        ),
-        Step::CordonNode => (Reason::NodeDrainFailed, "cannot cordon the Node"),
-        Step::TaintNode => (Reason::PatchFailed, "cannot taint the Node"),
-        Step::LabelNode => (Reason::PatchFailed, "cannot label the Node"),
-        Step::ClearRequest => {
-            (Reason::PatchFailed, "cannot clear the request on the Node")
-        }
-        Step::CreateAgentConfig | Step::UpdateAgentConfig | Step::DeleteAgentConfig => {
-            (Reason::PatchFailed, "cannot configure the agent")
-        }
-        Step::DisableSchedule => {
-            (Reason::EmergencyReclaim, "cannot disable the schedule")
-        }
-        Step::CreateOverride => (Reason::EmergencyReclaim, "cannot create an override"),
-        Step::EndOverride => (
-            Reason::PatchFailed,
-            "cannot end the override of a reclaim whose host is free",
-        ),
-        Step::DeletePod => (Reason::NodeDrainFailed, "cannot delete a pod"),
-        Step::EvictPod => (Reason::NodeDrainFailed, "cannot evict a pod"),
-        Step::UncordonNode => (Reason::NodeDrainFailed, "cannot uncordon the Node"),
-        Step::AddFinalizer | Step::RemoveFinalizer => (
-            Reason::Reported("FinalizerUpdateFailed".to_owned()),
-            "cannot change the finalizers of the ScheduledMachine",
-        ),
-    };
-    let message = format!("{what}: {}", failure.message);
-    (Phase::Error, false, reason, message)
 }

@@ -17,13 +17,6 @@ const REFUSALS: SignedDuration = SignedDuration::from_mins(5);
 /// Stalled.
 const UNRESOLVED: SignedDuration = SignedDuration::from_mins(10);
 
-/// The steps that create a machine.
-const CREATES: [Step; 3] = [
-    Step::CreateBootstrap,
-    Step::CreateInfrastructure,
-    Step::CreateMachine,
-];
-
 /// The change of the condition: it is absent if progress is possible without a user.
 pub(crate) fn condition(
     case: &Case<'_>,
@@ -71,7 +64,7 @@ fn long_refused(message: &str) -> String {
 
 /// When the condition may become true as time passes; `None` if it does not.
 pub(crate) fn due(case: &Case<'_>, outcome: &Outcome) -> Option<Timestamp> {
-    let refusals = CREATES.into_iter().filter_map(|step| {
+    let refusals = Step::CREATIONS.into_iter().filter_map(|step| {
         let since = case.memory.failing_since(step)?;
         Some(after(since, REFUSALS))
     });
@@ -190,7 +183,7 @@ fn timeout_at(case: &Case<'_>) -> Option<Timestamp> {
     let created = status
         .last_scheduled_time
         .filter(|_| status.machine_ref.is_some());
-    let mut failing = CREATES.into_iter();
+    let mut failing = Step::CREATIONS.into_iter();
     let since =
         created.or_else(|| failing.find_map(|step| case.memory.failing_since(step)))?;
     Some(after(since, case.desired.provisioning_timeout))
