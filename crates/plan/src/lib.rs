@@ -100,7 +100,7 @@ pub use status::usage::usage_until;
 use act::from_cache::{self, Confirmation};
 use act::{backoff, memory, write};
 use decide::case::{Case, CaseInputs};
-use decide::outcome::{HostUse, Outcome, State};
+use decide::outcome::{Outcome, State};
 use decide::precedence::{self, Decision};
 use decide::{
     audit, host, host_claims, host_return, machine, pace_claim, reclaim, serve, shutdown,
@@ -367,7 +367,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
             return Plan {
                 confirm: true,
                 requeue_at,
-                seeks_host: outcome.host == HostUse::Sought,
+                seeks_host: outcome.seeks_host,
                 removal,
                 ..Plan::default()
             };
@@ -396,7 +396,7 @@ fn compose(case: &Case<'_>, decision: Decision<'_>, mut outcome: Outcome) -> Pla
         removal,
         confirm: false,
         precondition,
-        seeks_host: outcome.host == HostUse::Sought,
+        seeks_host: outcome.seeks_host,
     }
 }
 

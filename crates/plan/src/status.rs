@@ -22,7 +22,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 use crate::decide::case::Case;
-use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
+use crate::decide::outcome::{Outcome, ShutdownChange, State};
 use crate::decide::precedence::Decision;
 use crate::decide::reclaim::Cleanup;
 use crate::decide::record::Record;
@@ -322,12 +322,8 @@ fn record(case: &Case<'_>, outcome: &Outcome, status: &mut ScheduledMachineStatu
         }
     }
     Record::due(case).store(status);
-    match &outcome.host {
-        HostUse::Used(host) => status.host = Some(host.clone()),
-        HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone => {
-            status.host = None;
-        }
-        HostUse::Unused | HostUse::Sought | HostUse::Wanted => {}
+    if outcome.host.is_some() || is_gone {
+        status.host.clone_from(&outcome.host);
     }
 }
 

@@ -350,13 +350,13 @@ mutants! {
     "host-not-recorded", "creates before the host is recorded", SERVE,
         "HostNeed::Nothing => return None," => "HostNeed::Nothing => return None,\n        HostNeed::Record(_) => return None,";
     "host-forgotten-early", "forgets its host while objects are on it", STATUS,
-        "HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone => {" => "HostUse::Unused | HostUse::Sought | HostUse::Wanted if is_gone || !is_gone => {";
+        "if outcome.host.is_some() || is_gone {" => "if outcome.host.is_some() || is_gone || !is_gone {";
     "host-released-early", "gives a recorded host back while objects are on it", HOST,
         "recorded == Some(&of.host) && (is_own || !is_gone)" => "recorded == Some(&of.host) && (is_own || !is_gone) && case.owned.our_machine().is_some()";
     "host-never-released", "keeps the claim of a host that it does not use", HOST_CLAIMS,
         "outcome.actions.extend(released);" => "outcome.actions.extend(released.filter(|_| false));";
     "host-never-sought", "waits for a host without asking for one", SERVE,
-        "(HostUse::Sought, Outcome::of(State::Blocked(why)))," => "(HostUse::Wanted, Outcome::of(State::Blocked(why))),";
+        "seeks_host: true," => "seeks_host: false,";
     "host-outlives-its-machine", "removes the finalizer while a host is claimed", LIB,
         "let is_released = !host::is_held(case);" => "let is_released = !host::is_held(case) || case.subject.is_deleting;";
     "host-lost-by-edit", "removes a machine whose host its class does not have any more", SERVE,

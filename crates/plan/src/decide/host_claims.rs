@@ -4,7 +4,7 @@ use crate::Step;
 use crate::act::write;
 use crate::decide::case::Case;
 use crate::decide::host;
-use crate::decide::outcome::{HostUse, Outcome};
+use crate::decide::outcome::Outcome;
 
 /// Adds the claim of a recorded host that somebody has deleted, and gives back what is not used.
 pub(crate) fn settle(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
@@ -25,15 +25,11 @@ pub(crate) fn settle(case: &Case<'_>, mut outcome: Outcome) -> Outcome {
     if !case.owned.is_gone() && case.subject.status.host.is_none() {
         // The status is lost, as after a restore.
         if let Some(host) = host::made_on(case).filter(|_| !case.desired.is_audited) {
-            outcome.host = HostUse::Used(host);
+            outcome.host = Some(host);
         }
         return outcome;
     }
-    let used = match &outcome.host {
-        HostUse::Used(host) => Some(host.as_str()),
-        HostUse::Unused | HostUse::Sought | HostUse::Wanted => None,
-    };
-    let spare = host::spare(case, used).into_iter();
+    let spare = host::spare(case, outcome.host.as_deref()).into_iter();
     let released = spare.map(|of| write::release_host(of, &hosts.namespace));
     outcome.actions.extend(released);
     outcome

@@ -19,8 +19,11 @@ pub(crate) struct Outcome {
     pub(crate) until: Option<Timestamp>,
     /// What the status reports.
     pub(crate) state: State,
-    /// What the machine needs of the hosts of its class.
-    pub(crate) host: HostUse,
+    /// The host that the machine uses, which is recorded. Without one, a recorded host is given back
+    /// once the objects are gone.
+    pub(crate) host: Option<String>,
+    /// Whether the machine needs a host, and none is offered.
+    pub(crate) seeks_host: bool,
     /// Events to publish in addition to the transitions.
     pub(crate) events: Vec<Event>,
     /// Why the drain was not finished, if the Machine is deleted now without that.
@@ -36,19 +39,6 @@ pub(crate) enum ShutdownChange {
     Clear,
     /// The record is written, or its deadline is shortened.
     Write(Shutdown),
-}
-
-/// What a machine needs of the hosts of its class.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum HostUse {
-    /// Nothing: a recorded host is given back once the objects are gone.
-    Unused,
-    /// One, and none is offered.
-    Sought,
-    /// One that is not recorded yet.
-    Wanted,
-    /// This one, which is recorded.
-    Used(String),
 }
 
 /// The state of the machine, for the status.
@@ -110,7 +100,8 @@ impl Outcome {
             requeues: Vec::new(),
             until: None,
             state,
-            host: HostUse::Unused,
+            host: None,
+            seeks_host: false,
             events: Vec::new(),
             undrained: None,
         }

@@ -11,7 +11,7 @@ use crate::act::write;
 use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
 use crate::decide::host::HostNeed;
-use crate::decide::outcome::{HostUse, Outcome, ShutdownChange, State};
+use crate::decide::outcome::{Outcome, ShutdownChange, State};
 use crate::decide::record::{self, Record, hash_of};
 use crate::decide::resolve::ProviderDraft;
 use crate::decide::{agent, host, machine, pace, reclaim, shutdown, taint, turn};
@@ -280,16 +280,14 @@ fn complete(case: &Case<'_>) -> Outcome {
     if let Some(outcome) = with_host(case) {
         return outcome;
     }
-    let used = case.subject.status.host.clone();
     Outcome {
-        host: used.map_or(HostUse::Unused, HostUse::Used),
+        host: case.subject.status.host.clone(),
         ..create_in_turn(case, bootstrap, infrastructure)
     }
 }
 
 /// Claims and records a host of the class. `None` if the machine needs none, or has one.
 fn with_host(case: &Case<'_>) -> Option<Outcome> {
-    let used = |host: &str| HostUse::Used(host.to_owned());
     let claim = |host: &str| {
         let claim = host::claim(case, host);
         vec![write::claim_host(&claim, &case.observed.hosts.namespace)]
@@ -304,19 +302,26 @@ fn with_host(case: &Case<'_>) -> Option<Outcome> {
         HostNeed::Unknown(unknown) => {
             let why = conditions::unknown_fact(unknown, "the claims of hosts");
             let recorded = case.subject.status.host.as_deref();
-            let host = recorded.map_or(HostUse::Wanted, used);
-            (host, Outcome::of(State::Blocked(why)))
+            (recorded, Outcome::of(State::Blocked(why)))
         }
-        HostNeed::ClaimAgain(host) => (used(host), provisioning(host).with(claim(host))),
-        HostNeed::Claim(host) => (HostUse::Wanted, provisioning(host).with(claim(host))),
-        HostNeed::Record(host) => (used(host), provisioning(host)),
+        HostNeed::ClaimAgain(host) => (Some(host), provisioning(host).with(claim(host))),
+        HostNeed::Claim(host) => (None, provisioning(host).with(claim(host))),
+        HostNeed::Record(host) => (Some(host), provisioning(host)),
         HostNeed::GiveBack(host) => {
             let message = format!("giving host {host} back");
-            (HostUse::Wanted, Outcome::of(State::Provisioning(message)))
+            (None, Outcome::of(State::Provisioning(message)))
         }
-        HostNeed::Wait(why) => (HostUse::Sought, Outcome::of(State::Blocked(why))),
+        HostNeed::Wait(why) => {
+            return Some(Outcome {
+                seeks_host: true,
+                ..Outcome::of(State::Blocked(why))
+            });
+        }
     };
-    Some(Outcome { host, ..outcome })
+    Some(Outcome {
+        host: host.map(str::to_owned),
+        ..outcome
+    })
 }
 
 /// Creates the missing objects, the first one once the rates of the class allow it.
