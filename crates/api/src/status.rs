@@ -485,6 +485,14 @@ impl ShutdownReason {
         Self::Reclaim,
     ];
 
+    /// Whether the shutdown has neither grace nor drain.
+    pub fn is_at_once(self) -> bool {
+        match self {
+            Self::KillSwitch | Self::Reclaim => true,
+            Self::ScheduleEnded | Self::Deleted | Self::Remediation => false,
+        }
+    }
+
     /// The reason as a string.
     pub fn as_str(self) -> &'static str {
         match self {

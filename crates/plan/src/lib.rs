@@ -262,8 +262,8 @@ fn carry_out(case: &Case<'_>, decision: Decision<'_>) -> Outcome {
             unknown,
             "the overrides and calendars of this schedule",
         ),
-        Decision::ShutDown(removal) => {
-            taint::last_call::remove(case, shutdown::shut_down(case, removal))
+        Decision::ShutDown(reason) => {
+            taint::last_call::remove(case, shutdown::shut_down(case, reason))
         }
         Decision::Disabled | Decision::Invalid => serve::maintain(case),
         Decision::Hold => serve::hold(case),

@@ -68,18 +68,18 @@ mutants! {
     "audit-keeps-finalizer", "keeps the finalizer of a machine in audit mode", AUDIT,
         "is_released.then(||" => "(false && is_released).then(||";
     "kill-switch-needs-machine", "creates missing objects under the kill switch", PRECEDENCE,
-        "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
-        => "(is_killed && case.owned.our_machine().is_some()).then_some(shut_down(ShutdownReason::KillSwitch))";
+        "is_killed.then_some(Decision::ShutDown(ShutdownReason::KillSwitch))"
+        => "(is_killed && case.owned.our_machine().is_some()).then_some(Decision::ShutDown(ShutdownReason::KillSwitch))";
     "half-made-outlives-kill-switch", "reports an unfinished machine as terminated", SHUTDOWN,
-        "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
-        => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if removal.is_at_once() => Outcome::of(State::Idle),\n        None => clean_up(case),";
+        "        Some(machine) => shut_down_machine(case, machine, reason),\n        None => clean_up(case),"
+        => "        Some(machine) => shut_down_machine(case, machine, reason),\n        None if reason.is_at_once() => Outcome::of(State::Idle),\n        None => clean_up(case),";
     "kill-switch-ignored", "keeps a machine whose kill switch is set", PRECEDENCE,
-        "is_killed.then_some(shut_down(ShutdownReason::KillSwitch))"
-        => "(is_killed && false).then_some(shut_down(ShutdownReason::KillSwitch))";
+        "is_killed.then_some(Decision::ShutDown(ShutdownReason::KillSwitch))"
+        => "(is_killed && false).then_some(Decision::ShutDown(ShutdownReason::KillSwitch))";
     "deletion-ignored", "keeps a machine whose ScheduledMachine is deleted", PRECEDENCE,
         "case.subject.is_deleting.then_some(decision)" => "false.then_some(decision)";
     "shutdown-record-forgotten", "makes a new decision while a machine is shut down", PRECEDENCE,
-        "(!is_cancelled).then_some(shut_down(reason))" => "(!is_cancelled && false).then_some(shut_down(reason))";
+        "(!is_cancelled).then_some(Decision::ShutDown(reason))" => "(!is_cancelled && false).then_some(Decision::ShutDown(reason))";
     "shutdown-not-cancelled", "shuts down a machine whose window has opened again", PRECEDENCE,
         "let is_cancelled = can_be_cancelled" => "let is_cancelled = false && can_be_cancelled";
     "disabled-cancels", "keeps a machine that is shut down when its schedule is disabled", PRECEDENCE,
@@ -98,17 +98,17 @@ mutants! {
     "replaced-at-once", "replaces a machine again and again", CASE,
         "created.map(|created| after(created, REMEDIATION_PAUSE))" => "created";
     "deadline-ignored", "lets a blocked drain keep a machine forever", SHUTDOWN,
-        "let is_over = removal.is_at_once() || deadline <= case.now;"
-        => "let is_over = removal.is_at_once();";
+        "let is_over = reason.is_at_once() || deadline <= case.now;"
+        => "let is_over = reason.is_at_once();";
     "grace-ignored", "removes a machine without a drain when its window ends", SHUTDOWN,
-        "let is_over = removal.is_at_once() || deadline <= case.now;"
+        "let is_over = reason.is_at_once() || deadline <= case.now;"
         => "let is_over = true;";
     "no-shutdown-record", "shuts down without a shutdown record", SHUTDOWN,
-        "let Some(shutdown) = case.shutdown_record(machine) else {\n        return record_shutdown(case, machine, removal, case.now);\n    };"
-        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason: removal.reason, window_end: None };\n    let shutdown = case.shutdown_record(machine).unwrap_or(&made);";
+        "let Some(shutdown) = case.shutdown_record(machine) else {\n        return record_shutdown(case, machine, reason, case.now);\n    };"
+        => "let made = Shutdown { machine_uid: machine.meta.uid.clone(), started_at: case.now, deadline: case.now, reason, window_end: None };\n    let shutdown = case.shutdown_record(machine).unwrap_or(&made);";
     "started-in-the-past", "counts the time of a shutdown from before its start", SHUTDOWN,
-        "return record_shutdown(case, machine, removal, case.now);"
-        => "return record_shutdown(case, machine, removal, after(case.now, SignedDuration::from_mins(-3)));";
+        "return record_shutdown(case, machine, reason, case.now);"
+        => "return record_shutdown(case, machine, reason, after(case.now, SignedDuration::from_mins(-3)));";
     "unadopted-deleted", "deletes a Machine before Cluster API can adopt its objects", SHUTDOWN,
         "if !unadopted.is_empty() && case.now < adoptable_until {" => "if false {";
     "adoption-awaited-for-ever", "keeps a Machine whose objects Cluster API never adopts", SHUTDOWN,
@@ -125,14 +125,13 @@ mutants! {
     "shutdown-record-not-stored", "reports a shutdown and does not store it", STATUS,
         "status.shutdown = Some(shutdown.clone());" => "";
     "shutdown-record-not-hastened", "removes a machine at once without shortening the recorded deadline", SHUTDOWN,
-        "if removal.is_at_once() && shutdown.reason != removal.reason {" => "if false {";
+        "if reason.is_at_once() && shutdown.reason != reason {" => "if false {";
     "shutdown-record-inherited", "applies the shutdown record of an earlier machine to the next one", CASE,
         "stored.filter(|shutdown| shutdown.machine_uid == machine.meta.uid)" => "stored";
     "shorter-deadline-ignored", "ignores an edit that shortens the deadline", CASE,
-        "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout))," => ",";
+        "shutdown.deadline.min(due)" => "shutdown.deadline.min(due.max(shutdown.deadline))";
     "longer-deadline-taken", "lets an edit lengthen the deadline", CASE,
-        "\n                .min(after(shutdown.started_at, self.desired.shutdown_timeout)),"
-        => "\n                .max(after(shutdown.started_at, self.desired.shutdown_timeout)),";
+        "shutdown.deadline.min(due)" => "shutdown.deadline.max(due)";
     "grace-unbounded", "allows a shutdown of more than a day", RESOLVE,
         ".map(|length| length.min(MAX_TIMEOUT))" => ".map(|length| length.max(MAX_TIMEOUT.min(length)))";
     "refused-kubeconfig-is-empty", "treats a Node without access as empty", DRAIN,
@@ -166,8 +165,8 @@ mutants! {
     "retry-not-awaited", "is not requeued when a retry is due", BACKOFF,
         "outcome.requeues.push(failure.retry_at);" => "";
     "children-first", "deletes bootstrap and infrastructure before the Machine", SHUTDOWN,
-        "match case.owned.our_machine() {\n        Some(machine) => shut_down_machine(case, machine, removal),"
-        => "match case.owned.our_machine() {\n        Some(_) if !case.owned.providers().is_empty() => delete(case, &case.owned.providers()),\n        Some(machine) => shut_down_machine(case, machine, removal),";
+        "match case.owned.our_machine() {\n        Some(machine) => shut_down_machine(case, machine, reason),"
+        => "match case.owned.our_machine() {\n        Some(_) if !case.owned.providers().is_empty() => delete(case, &case.owned.providers()),\n        Some(machine) => shut_down_machine(case, machine, reason),";
     "silence-is-refusal", "gives up a drain when the workload cluster does not respond", DRAIN,
         "        | Access::NotRequested => return unreachable(),\n    }\n    if is_refused" => "        | Access::NotRequested => return Drain::NotOurs,\n    }\n    if is_refused";
     "leaving-is-gone", "treats terminating pods as gone", NODE,
@@ -296,8 +295,8 @@ mutants! {
     "cluster-not-ready-ignored", "creates a machine for a Cluster that is not ready", CONDITIONS,
         "(true, false) => \"its control plane is not initialised\"," => "(true, false) => return None,";
     "not-wanted-created", "creates a machine outside its window", SHUTDOWN,
-        "        Some(machine) => shut_down_machine(case, machine, removal),\n        None => clean_up(case),"
-        => "        Some(machine) => shut_down_machine(case, machine, removal),\n        None if case.owned.is_gone() => crate::decide::serve::serve(case),\n        None => clean_up(case),";
+        "        Some(machine) => shut_down_machine(case, machine, reason),\n        None => clean_up(case),"
+        => "        Some(machine) => shut_down_machine(case, machine, reason),\n        None if case.owned.is_gone() => crate::decide::serve::serve(case),\n        None => clean_up(case),";
     "inactive-too-early", "reports a machine as gone while it is shut down", PHASE,
         "        State::Terminating(message) => {\n" => "        State::Terminating(message) if case.now < jiff::Timestamp::UNIX_EPOCH || !matches!(decision, Decision::Serve) => (Phase::Inactive, true, Reason::Inactive, message.clone()),\n        State::Terminating(message) => {\n";
     "ready-while-blocked", "reports Ready while no machine can be created", PHASE,
@@ -316,8 +315,8 @@ mutants! {
         "status.observed_generation = case.subject.generation;"
         => "status.observed_generation = status.observed_generation.or(case.subject.generation);";
     "reclaim-ignored", "keeps a host that its owner reclaims", PRECEDENCE,
-        "is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))"
-        => "(is_reclaimed && false).then_some(shut_down(ShutdownReason::Reclaim))";
+        "is_reclaimed.then_some(Decision::ShutDown(ShutdownReason::Reclaim))"
+        => "(is_reclaimed && false).then_some(Decision::ShutDown(ShutdownReason::Reclaim))";
     "reclaim-not-disabled", "uses a host again that was reclaimed", RECLAIM,
         "if !switching.is_empty() && !has_failed_to_switch_off(case) {" => "if false {";
     "reclaim-waits-for-schedule", "keeps a host until its schedule is disabled", RECLAIM,

@@ -1,6 +1,6 @@
 //! The input of one decision.
 
-use fivespot_api::{ScheduledMachine, Shutdown, ShutdownReason};
+use fivespot_api::{ScheduledMachine, Shutdown};
 use fivespot_capi::{Cluster, Machine, Reference};
 use fivespot_schedule::{DecidedBy, Need, Override, OverrideMode, Steps, Window};
 use jiff::{SignedDuration, Timestamp};
@@ -289,20 +289,13 @@ impl<'a> Case<'a> {
     /// it. While the class is unknown, so is its timeout.
     pub(crate) fn deadline(&self, shutdown: &Shutdown) -> Timestamp {
         let class_fault = self.desired.class_fault.as_ref();
-        match shutdown.reason {
-            ShutdownReason::KillSwitch | ShutdownReason::Reclaim => shutdown.started_at,
-            ShutdownReason::ScheduleEnded
-            | ShutdownReason::Deleted
-            | ShutdownReason::Remediation
-                if class_fault.is_some_and(|fault| fault.is_unknown) =>
-            {
-                shutdown.deadline
-            }
-            ShutdownReason::ScheduleEnded
-            | ShutdownReason::Deleted
-            | ShutdownReason::Remediation => shutdown
-                .deadline
-                .min(after(shutdown.started_at, self.desired.shutdown_timeout)),
+        if shutdown.reason.is_at_once() {
+            shutdown.started_at
+        } else if class_fault.is_some_and(|fault| fault.is_unknown) {
+            shutdown.deadline
+        } else {
+            let due = after(shutdown.started_at, self.desired.shutdown_timeout);
+            shutdown.deadline.min(due)
         }
     }
 

@@ -41,15 +41,7 @@ fn unheld_ends(case: &Case<'_>, spans: &[Span]) -> Vec<Timestamp> {
 
 fn stage(case: &Case<'_>) -> Stage {
     let decision = precedence::decide(case);
-    let is_untouched = match decision {
-        Decision::Paused(_)
-        | Decision::NotObservable(_)
-        | Decision::ScheduleUnknown(_)
-        | Decision::Disabled
-        | Decision::Invalid
-        | Decision::Hold => true,
-        Decision::ShutDown(_) | Decision::Serve => false,
-    };
+    let is_untouched = !matches!(decision, Decision::ShutDown(_) | Decision::Serve);
     let phase = case.subject.status.phase;
     let Some(machine) = case.owned.our_machine() else {
         let is_missing = case.owned.is_gone() && !is_untouched && is_eligible(case);

@@ -22,8 +22,8 @@ pub(crate) enum Decision<'a> {
     NotObservable(&'a Unknown),
     /// The inputs of the schedule could not be read: the schedule creates and ends nothing.
     ScheduleUnknown(&'a Unknown),
-    /// The machine is shut down.
-    ShutDown(Removal),
+    /// The machine is shut down, for this reason.
+    ShutDown(ShutdownReason),
     /// The schedule is disabled: existing objects stay.
     Disabled,
     /// The schedule cannot be evaluated: existing objects stay.
@@ -37,33 +37,10 @@ pub(crate) enum Decision<'a> {
 impl Decision<'_> {
     /// Why the machine is shut down; `None` if it is not.
     pub(crate) fn shutdown_reason(self) -> Option<ShutdownReason> {
-        match self {
-            Self::ShutDown(removal) => Some(removal.reason),
-            Self::Paused(_)
-            | Self::NotObservable(_)
-            | Self::ScheduleUnknown(_)
-            | Self::Disabled
-            | Self::Hold
-            | Self::Invalid
-            | Self::Serve => None,
-        }
-    }
-}
-
-/// Why and how a machine is shut down.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Removal {
-    pub(crate) reason: ShutdownReason,
-}
-
-impl Removal {
-    /// Whether the shutdown has neither grace nor drain.
-    pub(crate) fn is_at_once(self) -> bool {
-        match self.reason {
-            ShutdownReason::KillSwitch | ShutdownReason::Reclaim => true,
-            ShutdownReason::ScheduleEnded
-            | ShutdownReason::Deleted
-            | ShutdownReason::Remediation => false,
+        if let Self::ShutDown(reason) = self {
+            Some(reason)
+        } else {
+            None
         }
     }
 }
@@ -151,10 +128,6 @@ pub(crate) fn first_match<'a>(case: &Case<'a>) -> (usize, Decision<'a>) {
     found.unwrap_or((PRECEDENCE.len(), Decision::Invalid))
 }
 
-fn shut_down(reason: ShutdownReason) -> Decision<'static> {
-    Decision::ShutDown(Removal { reason })
-}
-
 fn paused<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let paused = paused_kind(case, case.owned.our_machine()).map(Decision::Paused);
     paused.or_else(|| case.unobserved().map(Decision::NotObservable))
@@ -185,19 +158,19 @@ fn deleted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let decision = kill_switch(case)
         .or_else(|| reclaim_requested(case))
         .or_else(|| unread.map(Decision::ScheduleUnknown))
-        .unwrap_or(shut_down(ShutdownReason::Deleted));
+        .unwrap_or(Decision::ShutDown(ShutdownReason::Deleted));
     case.subject.is_deleting.then_some(decision)
 }
 
 fn kill_switch<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let is_killed = case.desired.is_killed;
-    is_killed.then_some(shut_down(ShutdownReason::KillSwitch))
+    is_killed.then_some(Decision::ShutDown(ShutdownReason::KillSwitch))
 }
 
 fn reclaim_requested<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let machine = case.owned.our_machine()?;
     let is_reclaimed = reclaim::requested(case, machine).is_some();
-    is_reclaimed.then_some(shut_down(ShutdownReason::Reclaim))
+    is_reclaimed.then_some(Decision::ShutDown(ShutdownReason::Reclaim))
 }
 
 /// A recorded shutdown that must not be cancelled.
@@ -214,7 +187,7 @@ fn shutdown_recorded<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
         && case.is_wanted()
         && case.hold().is_none()
         && is_wanted_for_longer(case, shutdown.window_end);
-    (!is_cancelled).then_some(shut_down(reason))
+    (!is_cancelled).then_some(Decision::ShutDown(reason))
 }
 
 fn disabled<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
@@ -247,7 +220,7 @@ fn remediation<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
     let is_due = case.is_wanted()
         && case.wants_replacement(machine)
         && from.is_some_and(|due| due <= case.now);
-    is_due.then_some(shut_down(ShutdownReason::Remediation))
+    is_due.then_some(Decision::ShutDown(ShutdownReason::Remediation))
 }
 
 fn wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
@@ -256,5 +229,5 @@ fn wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
 }
 
 fn not_wanted<'a>(case: &Case<'a>) -> Option<Decision<'a>> {
-    (!case.is_wanted()).then_some(shut_down(ShutdownReason::ScheduleEnded))
+    (!case.is_wanted()).then_some(Decision::ShutDown(ShutdownReason::ScheduleEnded))
 }

@@ -11,7 +11,6 @@ use crate::act::memory::after;
 use crate::act::write;
 use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
-use crate::decide::precedence::Removal;
 use crate::decide::{drain, drain::Drain};
 use crate::decide::{machine, reclaim};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
@@ -28,27 +27,31 @@ const ADOPTION_TIME: SignedDuration = SignedDuration::from_secs(60);
 const CLEANUP_REQUEUE: SignedDuration = SignedDuration::from_secs(10);
 
 /// What to do about a machine that is shut down.
-pub(crate) fn shut_down(case: &Case<'_>, removal: Removal) -> Outcome {
+pub(crate) fn shut_down(case: &Case<'_>, reason: ShutdownReason) -> Outcome {
     match case.owned.our_machine() {
-        Some(machine) => shut_down_machine(case, machine, removal),
+        Some(machine) => shut_down_machine(case, machine, reason),
         None => clean_up(case),
     }
 }
 
-fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Outcome {
-    if removal.reason == ShutdownReason::Reclaim
+fn shut_down_machine(
+    case: &Case<'_>,
+    machine: &Machine,
+    reason: ShutdownReason,
+) -> Outcome {
+    if reason == ShutdownReason::Reclaim
         && let Some(outcome) = reclaim::next(case, machine)
     {
         return outcome;
     }
     let Some(shutdown) = case.shutdown_record(machine) else {
-        return record_shutdown(case, machine, removal, case.now);
+        return record_shutdown(case, machine, reason, case.now);
     };
-    if removal.is_at_once() && shutdown.reason != removal.reason {
-        return record_shutdown(case, machine, removal, shutdown.started_at);
+    if reason.is_at_once() && shutdown.reason != reason {
+        return record_shutdown(case, machine, reason, shutdown.started_at);
     }
     let deadline = case.deadline(shutdown);
-    let is_over = removal.is_at_once() || deadline <= case.now;
+    let is_over = reason.is_at_once() || deadline <= case.now;
     let message = progress_message(case, machine, shutdown);
     let unadopted = unadopted(case, machine);
     let adoptable_until = adoptable_until(case, shutdown);
@@ -59,7 +62,7 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
             MachinePatch::default()
         };
         let mut waiting = wait_for_machine(case, machine, exclusions, message);
-        if is_over && !removal.is_at_once() {
+        if is_over && !reason.is_at_once() {
             waiting = undrained::warn_of_interrupted_drain(machine, waiting);
         }
         let waiting = delete_unadopted(case, waiting, &unadopted, adoptable_until);
@@ -79,7 +82,7 @@ fn shut_down_machine(case: &Case<'_>, machine: &Machine, removal: Removal) -> Ou
             .chain([write::delete_machine(machine)])
             .collect();
         let outcome = Outcome::of(State::Terminating(message)).with(actions);
-        return if removal.is_at_once() {
+        return if reason.is_at_once() {
             outcome
         } else {
             undrained::warn(case, machine, outcome)
@@ -217,14 +220,13 @@ fn delete_unadopted(
 fn record_shutdown(
     case: &Case<'_>,
     machine: &Machine,
-    removal: Removal,
+    reason: ShutdownReason,
     started: Timestamp,
 ) -> Outcome {
-    let given = match removal.reason {
-        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => SignedDuration::ZERO,
-        ShutdownReason::ScheduleEnded
-        | ShutdownReason::Deleted
-        | ShutdownReason::Remediation => case.desired.shutdown_timeout,
+    let given = if reason.is_at_once() {
+        SignedDuration::ZERO
+    } else {
+        case.desired.shutdown_timeout
     };
     // The status stores whole seconds. A shutdown with grace must not get less time than that.
     let started = if given.is_zero() {
@@ -233,7 +235,7 @@ fn record_shutdown(
         next_whole_second(started)
     };
     let deadline = after(started, given);
-    let is_of_schedule = removal.reason == ShutdownReason::ScheduleEnded;
+    let is_of_schedule = reason == ShutdownReason::ScheduleEnded;
     let window_end = case.window_end().filter(|_| is_of_schedule);
     // A shutdown that was prevented until the window was over still has its time.
     let ended_window = case.ended_window().filter(|_| is_of_schedule);
@@ -241,7 +243,7 @@ fn record_shutdown(
         machine_uid: machine.meta.uid.clone(),
         started_at: started,
         deadline: window_end.map_or(deadline, |end| deadline.min(end.max(started))),
-        reason: removal.reason,
+        reason,
         window_end: window_end.or(ended_window),
     };
     let message = announcement(case, machine, &shutdown);
@@ -262,14 +264,9 @@ fn progress_message(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> 
         return format!("{}; {removed}", cause(case, shutdown.reason));
     }
     let deadline = case.deadline(shutdown);
-    let is_announced = match shutdown.reason {
-        ShutdownReason::KillSwitch => true,
-        ShutdownReason::ScheduleEnded
-        | ShutdownReason::Deleted
-        | ShutdownReason::Remediation => case.now < deadline,
-        ShutdownReason::Reclaim => false,
-    };
-    if is_announced {
+    let is_at_once = shutdown.reason.is_at_once();
+    if shutdown.reason == ShutdownReason::KillSwitch || !is_at_once && case.now < deadline
+    {
         announcement(case, machine, shutdown)
     } else {
         waiting_message(name)
@@ -335,15 +332,10 @@ fn has_had_window(case: &Case<'_>) -> bool {
 fn announcement(case: &Case<'_>, machine: &Machine, shutdown: &Shutdown) -> String {
     let (name, by) = (&machine.meta.name, case.deadline(shutdown));
     let why = cause(case, shutdown.reason);
-    match shutdown.reason {
-        ShutdownReason::ScheduleEnded
-        | ShutdownReason::Deleted
-        | ShutdownReason::Remediation => {
-            format!("{why}; Machine {name} is removed by {by} at the latest")
-        }
-        ShutdownReason::KillSwitch | ShutdownReason::Reclaim => {
-            format!("{why}; Machine {name} is removed at once")
-        }
+    if shutdown.reason.is_at_once() {
+        format!("{why}; Machine {name} is removed at once")
+    } else {
+        format!("{why}; Machine {name} is removed by {by} at the latest")
     }
 }
 

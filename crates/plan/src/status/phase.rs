@@ -11,9 +11,9 @@ use fivespot_schedule::Override;
 use crate::Failure;
 use crate::act::backoff;
 use crate::decide::case::Case;
+use crate::decide::precedence::Decision;
 use crate::decide::{machine, pace, reclaim, serve};
 use crate::decide::{outcome::Omitted, outcome::Outcome, outcome::State};
-use crate::decide::{precedence::Decision, precedence::Removal};
 use crate::status::{conditions, never_needed, undrained};
 use crate::why::Why;
 
@@ -141,23 +141,19 @@ fn summary_of(case: &Case<'_>, decision: Decision<'_>, state: &State) -> Summary
             message.clone(),
         ),
         State::Terminating(message) => {
-            let reason = if leaving(decision) == Phase::EmergencyRemove {
+            let phase = leaving(decision);
+            let reason = if phase == Phase::EmergencyRemove {
                 Reason::EmergencyReclaim
             } else {
                 Reason::ShuttingDown
             };
-            (leaving(decision), false, reason, message.clone())
+            (phase, false, reason, message.clone())
         }
         State::Stalled(message) => {
-            let phase = match decision {
-                Decision::Serve => Phase::Pending,
-                Decision::Paused(_)
-                | Decision::NotObservable(_)
-                | Decision::ScheduleUnknown(_)
-                | Decision::ShutDown(_)
-                | Decision::Disabled
-                | Decision::Hold
-                | Decision::Invalid => leaving(decision),
+            let phase = if decision == Decision::Serve {
+                Phase::Pending
+            } else {
+                leaving(decision)
             };
             (phase, false, Reason::RemovalStalled, message.clone())
         }
@@ -215,10 +211,7 @@ fn paused(case: &Case<'_>, what: &str) -> String {
 
 /// The phase of a machine that is shut down.
 fn leaving(decision: Decision<'_>) -> Phase {
-    let reclaim = Decision::ShutDown(Removal {
-        reason: ShutdownReason::Reclaim,
-    });
-    if decision == reclaim {
+    if decision == Decision::ShutDown(ShutdownReason::Reclaim) {
         Phase::EmergencyRemove
     } else {
         Phase::ShuttingDown
@@ -239,9 +232,7 @@ fn node_not_ready(case: &Case<'_>, node: &str) -> Summary {
 /// There is nothing to do: as desired, or because of a problem.
 fn at_rest(case: &Case<'_>, decision: Decision<'_>) -> Summary {
     match decision {
-        Decision::ShutDown(Removal {
-            reason: ShutdownReason::KillSwitch,
-        }) => {
+        Decision::ShutDown(ShutdownReason::KillSwitch) => {
             let message = "no machine runs while the kill switch is set; set spec.killSwitch to false to return to service";
             (
                 Phase::Terminated,
