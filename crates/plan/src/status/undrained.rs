@@ -15,9 +15,6 @@ use crate::{Access, Event, Fact, Unknown};
 /// people, who read the message; no decision depends on it, so it has no field.
 const NOTE: &str = "the Machine was deleted without a finished drain: ";
 
-/// How it begins in statuses that version 0.1 has written.
-const NOTE_OF_0_1: &str = "the machine left without a finished drain: ";
-
 /// How many pods are listed at most.
 const MAX_LISTED_PODS: usize = 5;
 
@@ -61,7 +58,7 @@ pub(crate) fn event(note: &str) -> Event {
 
 /// The note at the end of a message, if there is one.
 pub(crate) fn of(message: &str) -> Option<String> {
-    let begin = message.rfind(NOTE).or_else(|| message.rfind(NOTE_OF_0_1))?;
+    let begin = message.rfind(NOTE)?;
     let note = message.get(begin..)?;
     Some(shortened(note, MAX_NOTE_CHARS))
 }

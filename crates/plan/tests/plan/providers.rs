@@ -241,24 +241,6 @@ fn an_unfinished_drain_is_reported_with_its_pods_until_the_next_activation() {
 }
 
 #[test]
-fn a_note_that_version_0_1_wrote_is_kept_until_the_next_activation() {
-    let mut memory = Memory::default();
-    let mut simulation = in_service(CONTRACTS[1], &mut memory);
-    simulation.run_until(&mut memory, EVENING);
-    let left = "the machine left without a finished drain: at the deadline pods were left on \
-                Node worker: default/a";
-    simulation.edit(|sm| {
-        let mut conditions = sm.status.iter_mut().flat_map(|it| &mut it.conditions);
-        let ready = conditions.find(|it| it.type_ == "Ready").unwrap();
-        ready.message = format!("{}; {left}", ready.message);
-        sm.spec.schedule.enabled = false;
-    });
-    simulation.settle(&mut memory);
-    let message = simulation.status().message.unwrap();
-    assert!(message.ends_with(left), "{message}");
-}
-
-#[test]
 fn a_machine_without_a_node_reference_is_deleted_with_a_warning() {
     let mut memory = Memory::default();
     let mut simulation = in_service(CONTRACTS[1], &mut memory);
