@@ -54,19 +54,10 @@ pub(crate) fn next(
     status.cluster_name = cluster(case).or(status.cluster_name);
     // While paused or without facts, the record stays.
     let is_first = Record::stored(&status).is_empty();
-    match outcome.state {
-        State::Paused(_) if is_first => Record::due(case).store(&mut status),
-        State::Paused(_) | State::NotObservable(_) => {}
-        State::Idle
-        | State::Unmanaged
-        | State::Blocked(_)
-        | State::Provisioning(_)
-        | State::InService { .. }
-        | State::NodeNotReady { .. }
-        | State::InfrastructureMissing(_)
-        | State::Terminating(_)
-        | State::Stalled(_)
-        | State::Audited(_) => record(case, outcome, &mut status),
+    if outcome.state.is_observed() {
+        record(case, outcome, &mut status);
+    } else if is_first && matches!(outcome.state, State::Paused(_)) {
+        Record::due(case).store(&mut status);
     }
     status.returns = host_return::records(case, outcome.state == State::Idle);
     announce(case, &mut status);

@@ -23,24 +23,15 @@ pub(crate) fn only_report(case: &Case<'_>, outcome: Outcome) -> Outcome {
 
 /// The state without the steps that are not taken.
 fn state(case: &Case<'_>, state: State) -> State {
-    match state {
-        State::Provisioning(_) if case.owned.is_gone() => {
-            State::Audited(Omitted::Creation)
-        }
-        State::Provisioning(_) if !is_coming_up(case) => {
-            State::Audited(Omitted::Completion)
-        }
-        State::Terminating(_) | State::Stalled(_) => State::Audited(Omitted::Removal),
-        State::Paused(_)
-        | State::NotObservable(_)
-        | State::Idle
-        | State::Unmanaged
-        | State::Blocked(_)
-        | State::Provisioning(_)
-        | State::InService { .. }
-        | State::NodeNotReady { .. }
-        | State::InfrastructureMissing(_)
-        | State::Audited(_) => state,
+    let is_provisioned = matches!(state, State::Provisioning(_));
+    if matches!(state, State::Terminating(_) | State::Stalled(_)) {
+        State::Audited(Omitted::Removal)
+    } else if is_provisioned && case.owned.is_gone() {
+        State::Audited(Omitted::Creation)
+    } else if is_provisioned && !is_coming_up(case) {
+        State::Audited(Omitted::Completion)
+    } else {
+        state
     }
 }
 

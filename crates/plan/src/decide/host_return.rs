@@ -86,14 +86,10 @@ fn of_reclaim<'a>(case: &Case<'a>, in_force: &Override) -> Option<&'a ReclaimSto
 
 /// The override that ends once everything is gone: a reclaim completes first.
 pub(crate) fn due<'a>(case: &Case<'a>) -> Option<&'a ReclaimStop> {
-    match of(case)? {
-        Return::Due(stop) => Some(stop),
-        Return::Exhausted { .. }
-        | Return::NotFree
-        | Return::At(_)
-        | Return::Ahead { .. }
-        | Return::Old => None,
-    }
+    let Return::Due(stop) = of(case)? else {
+        return None;
+    };
+    Some(stop)
 }
 
 /// Whether the status has recorded the return that ends this override.

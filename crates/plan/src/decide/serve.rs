@@ -383,22 +383,9 @@ fn create(
 }
 
 /// Reports the removal of old objects as a step of provisioning.
-fn provisioning(outcome: Outcome) -> Outcome {
-    match outcome.state {
-        State::Terminating(message) => Outcome {
-            state: State::Provisioning(message),
-            ..outcome
-        },
-        State::Paused(_)
-        | State::NotObservable(_)
-        | State::Idle
-        | State::Unmanaged
-        | State::Blocked(_)
-        | State::Provisioning(_)
-        | State::InService { .. }
-        | State::NodeNotReady { .. }
-        | State::InfrastructureMissing(_)
-        | State::Stalled(_)
-        | State::Audited(_) => outcome,
+fn provisioning(mut outcome: Outcome) -> Outcome {
+    if let State::Terminating(message) = outcome.state {
+        outcome.state = State::Provisioning(message);
     }
+    outcome
 }

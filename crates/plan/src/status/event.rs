@@ -113,32 +113,20 @@ pub(crate) fn omitted(
     after: &ScheduledMachineStatus,
     state: &State,
 ) -> Option<Event> {
+    let would_run = audited(before) == Some(true);
+    let would_create = *state == State::Audited(Omitted::Creation) && !would_run;
+    let would_remove =
+        *state == State::Audited(Omitted::Removal) && audited(before) != Some(false);
+    let would_end = *state == State::Idle && would_run && ends_service(after);
+    let reason = if would_create {
+        "WouldCreate"
+    } else if would_remove || would_end {
+        "WouldShutDown"
+    } else {
+        return None;
+    };
     let note = after.message.as_deref().unwrap_or_default();
-    let normal = |reason: &str| Event::normal(reason, "Audit", note);
-    let would_run = |status| audited(status) == Some(true);
-    match state {
-        State::Audited(Omitted::Creation) if !would_run(before) => {
-            Some(normal("WouldCreate"))
-        }
-        State::Audited(Omitted::Removal) if audited(before) != Some(false) => {
-            Some(normal("WouldShutDown"))
-        }
-        State::Idle if would_run(before) && ends_service(after) => {
-            Some(normal("WouldShutDown"))
-        }
-        State::Paused(_)
-        | State::NotObservable(_)
-        | State::Idle
-        | State::Unmanaged
-        | State::Blocked(_)
-        | State::Provisioning(_)
-        | State::InService { .. }
-        | State::NodeNotReady { .. }
-        | State::InfrastructureMissing(_)
-        | State::Terminating(_)
-        | State::Stalled(_)
-        | State::Audited(_) => None,
-    }
+    Some(Event::normal(reason, "Audit", note))
 }
 
 /// Whether the status says that something is not done in audit mode: `true` if the machine would be
@@ -151,23 +139,10 @@ fn audited(status: &ScheduledMachineStatus) -> Option<bool> {
 
 /// Whether the status says that no machine is wanted, by the schedule or the kill switch.
 fn ends_service(status: &ScheduledMachineStatus) -> bool {
-    let is_held = status
-        .in_force
-        .as_ref()
-        .is_some_and(|of| of.mode == OverrideMode::Hold);
-    match status.phase {
-        Some(Phase::Inactive) => !is_held,
-        Some(Phase::Terminated) => true,
-        Some(
-            Phase::Pending
-            | Phase::Active
-            | Phase::ShuttingDown
-            | Phase::Disabled
-            | Phase::EmergencyRemove
-            | Phase::Error,
-        )
-        | None => false,
-    }
+    let in_force = status.in_force.as_ref();
+    let is_held = in_force.is_some_and(|of| of.mode == OverrideMode::Hold);
+    status.phase == Some(Phase::Terminated)
+        || status.phase == Some(Phase::Inactive) && !is_held
 }
 
 /// The Warning that the schedule that the machine follows cannot be evaluated any more.

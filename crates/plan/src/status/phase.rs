@@ -346,20 +346,19 @@ fn while_paused(case: &Case<'_>) -> Phase {
     match case.owned.our_machine() {
         Some(machine) if is_leaving(case, machine) => Phase::ShuttingDown,
         Some(_) if !case.desired.is_enabled => Phase::Disabled,
-        Some(machine) => match serve::readiness(case, machine) {
-            State::InService { .. } | State::InfrastructureMissing(_) => Phase::Active,
-            State::NodeNotReady { .. } if was_in_service(case) => Phase::Active,
-            State::Paused(_)
-            | State::NotObservable(_)
-            | State::Idle
-            | State::Unmanaged
-            | State::Blocked(_)
-            | State::Provisioning(_)
-            | State::NodeNotReady { .. }
-            | State::Terminating(_)
-            | State::Stalled(_)
-            | State::Audited(_) => Phase::Pending,
-        },
+        Some(machine) => {
+            let state = serve::readiness(case, machine);
+            let has_node = matches!(
+                state,
+                State::InService { .. } | State::InfrastructureMissing(_)
+            );
+            let is_unready = matches!(state, State::NodeNotReady { .. });
+            if has_node || is_unready && was_in_service(case) {
+                Phase::Active
+            } else {
+                Phase::Pending
+            }
+        }
         None if case.desired.is_killed && case.owned.is_gone() => Phase::Terminated,
         None if case.desired.is_killed => Phase::ShuttingDown,
         None if !case.desired.is_enabled => Phase::Disabled,
