@@ -224,8 +224,7 @@ pub fn claim(
     observed: &Observed,
     now: Timestamp,
 ) -> Option<limits::Claim> {
-    let class = object.spec.class.as_ref()?;
-    class.limits.as_ref()?;
+    object.spec.class.as_ref()?.limits.as_ref()?;
     let inputs = CaseInputs::of(object, observed);
     let memory = Memory::default();
     turn::claim(&inputs.case(&memory, now, &Steps::at_most(MAX_STEPS)))
@@ -240,16 +239,13 @@ pub fn rates_claim(
     now: Timestamp,
     turn: Option<limits::Turn>,
 ) -> Option<rates::Claim> {
-    let class = object.spec.class.as_ref()?;
+    let class = object.spec.class.as_ref();
+    class.filter(|class| class.rates.holds_anything())?;
     let inputs = CaseInputs::of(object, observed);
     let mut memory = Memory::default();
     memory.give_turn(turn);
     let steps = Steps::at_most(MAX_STEPS);
-    let case = inputs.case(&memory, now, &steps);
-    class
-        .rates
-        .holds_anything()
-        .then(|| pace_claim::claim(&case))
+    Some(pace_claim::claim(&inputs.case(&memory, now, &steps)))
 }
 
 /// The outcome of a decision.
