@@ -3,9 +3,7 @@
 //! The label is added first and removed last, so that it shows where a configuration may exist. A
 //! configuration is garbage-collected with its Node.
 
-use fivespot_api::condition::{
-    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
-};
+use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::name;
 use fivespot_api::reclaim::{Report, agent_config, config_hash};
 use fivespot_capi::Machine;
@@ -167,8 +165,8 @@ pub(crate) fn due(case: &Case<'_>) -> Option<Timestamp> {
 /// Whether the status reports the agent as absent. Only the message depends on it: an agent that
 /// was absent before a restart of the operator is not waited for again.
 fn was_absent(case: &Case<'_>) -> bool {
-    let conditions = &case.subject.status.conditions;
-    condition::find(conditions, ConditionType::AgentReady).is_some_and(|said| {
+    let said = case.subject.reported(ConditionType::AgentReady);
+    said.is_some_and(|said| {
         said.status == ConditionStatus::False.as_str()
             && said.reason == Reason::NotInstalled.as_str()
     })

@@ -1,6 +1,6 @@
 //! The rates of the class of a machine: what is done while they hold it.
 
-use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::condition::ConditionType;
 use fivespot_api::time::{next_whole_second, whole_seconds};
 use fivespot_api::{RatesOfClass, ShutdownReason};
 use fivespot_capi::one_line;
@@ -47,8 +47,7 @@ pub(crate) fn start_held(case: &Case<'_>) -> Option<Held> {
 
 /// What `Ready` says already, if it is about this.
 fn recorded(case: &Case<'_>, start: &str) -> Option<String> {
-    let conditions = &case.subject.status.conditions;
-    let ready = condition::find(conditions, ConditionType::Ready)?;
+    let ready = case.subject.reported(ConditionType::Ready)?;
     let is_same = ready.message.starts_with(start);
     is_same.then(|| ready.message.clone())
 }
@@ -114,8 +113,7 @@ fn named(rates: RatesOfClass) -> &'static str {
 
 /// What `Ready` says already about why the machine stays.
 fn recorded_stay(case: &Case<'_>) -> Option<String> {
-    let conditions = &case.subject.status.conditions;
-    let ready = condition::find(conditions, ConditionType::Ready)?;
+    let ready = case.subject.reported(ConditionType::Ready)?;
     let mut parts = ready.message.split("; ");
     let found = parts.find(|part| STAYS.iter().any(|start| part.starts_with(start)));
     found.map(str::to_owned)

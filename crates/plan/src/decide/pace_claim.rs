@@ -1,7 +1,7 @@
 //! What a machine claims of the rates of its class.
 
 use fivespot_api::Phase;
-use fivespot_api::condition::{self, ConditionType, Reason};
+use fivespot_api::condition::{ConditionType, Reason};
 use fivespot_schedule::OverrideMode;
 use jiff::Timestamp;
 
@@ -63,7 +63,7 @@ fn stage(case: &Case<'_>) -> Stage {
 
 /// Whether something other than the rates keeps the machine from being made.
 fn is_prevented(case: &Case<'_>) -> bool {
-    let ready = condition::find(&case.subject.status.conditions, ConditionType::Ready);
+    let ready = case.subject.reported(ConditionType::Ready);
     let seeks_host = ready.is_some_and(|ready| {
         [Reason::NoHostFree, Reason::HostTaken]
             .iter()

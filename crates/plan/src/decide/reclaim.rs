@@ -5,7 +5,7 @@
 //! every step may be repeated after a crash.
 //! See `internals/decisions/0041-a-reclaim-is-recorded-on-the-machine.md`.
 
-use fivespot_api::condition::{self, ConditionType, Reason};
+use fivespot_api::condition::{ConditionType, Reason};
 use fivespot_api::status::MAX_UID_LENGTH;
 use fivespot_api::time::whole_seconds;
 use fivespot_api::{NodeRef, Shutdown, ShutdownReason, name};
@@ -107,9 +107,8 @@ pub(crate) fn next(case: &Case<'_>, machine: &Machine) -> Option<Outcome> {
 /// Machine is gone, nothing else distinguishes it from a schedule that a user has disabled.
 fn remember(case: &Case<'_>) -> Option<Outcome> {
     let reason = Reason::EmergencyReclaimDisabledSchedule;
-    let conditions = &case.subject.status.conditions;
-    let is_reported = condition::find(conditions, ConditionType::Scheduled)
-        .is_some_and(|message| message.reason == reason.as_str());
+    let reported = case.subject.reported(ConditionType::Scheduled);
+    let is_reported = reported.is_some_and(|of| of.reason == reason.as_str());
     if case.desired.is_enabled || is_reported || case.subject.is_deleting {
         return None;
     }

@@ -1,9 +1,9 @@
 //! The limits of the class of a machine: what it claims of them, and what is done while it is not its
 //! turn.
 
-use fivespot_api::condition::{self, ConditionType, Reason};
+use fivespot_api::condition::{ConditionType, Reason};
 use fivespot_api::time::whole_seconds;
-use fivespot_api::{LimitsOfClass, ScheduledMachineStatus, WeeklyUse};
+use fivespot_api::{LimitsOfClass, WeeklyUse};
 use fivespot_capi::one_line;
 use fivespot_schedule::{Need, Steps};
 use jiff::Timestamp;
@@ -122,7 +122,7 @@ pub(crate) fn start_held(case: &Case<'_>) -> Option<Held> {
                     "which machines of ScheduledMachineClass {class} are needed is not known yet"
                 )
             };
-            let recorded = recorded_wait(&case.subject.status);
+            let recorded = recorded_wait(case);
             (recorded.unwrap_or_else(unknown), None)
         }
     };
@@ -154,8 +154,8 @@ fn waiting(
 }
 
 /// The message of a machine that was waiting for its turn already.
-fn recorded_wait(status: &ScheduledMachineStatus) -> Option<String> {
-    let ready = condition::find(&status.conditions, ConditionType::Ready)?;
+fn recorded_wait(case: &Case<'_>) -> Option<String> {
+    let ready = case.subject.reported(ConditionType::Ready)?;
     let is_waiting = ready.reason == Reason::LimitReached.as_str();
     is_waiting.then(|| ready.message.clone())
 }

@@ -1,8 +1,10 @@
 //! The ScheduledMachine itself: its identity and the status that an earlier reconcile stored.
 
+use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::reclaim::FreeHost;
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
 use fivespot_capi::key;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Identity, metadata and status of the ScheduledMachine that is being planned for.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,6 +46,11 @@ impl Subject {
         self.finalizers
             .iter()
             .any(|finalizer| finalizer == name::FINALIZER)
+    }
+
+    /// A condition as the stored status has it.
+    pub(crate) fn reported(&self, kind: ConditionType) -> Option<&Condition> {
+        condition::find(&self.status.conditions, kind)
     }
 
     /// The common name of all three objects.

@@ -1,8 +1,6 @@
 //! The conditions, one function each.
 
-use fivespot_api::condition::{
-    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
-};
+use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::name;
 use fivespot_capi::{ConditionState, Meta, Reference, one_line};
 use fivespot_schedule::{DecidedBy, Override, OverrideMode};
@@ -298,8 +296,7 @@ fn overridden(case: &Case<'_>, of: &Override) -> ConditionUpdate {
 /// The message that a reclaim has disabled the schedule, if one has. Only the message depends on
 /// the reported condition, because the record was deleted with its Machine.
 pub(crate) fn reclaimed(case: &Case<'_>) -> Option<String> {
-    let conditions = &case.subject.status.conditions;
-    let before = condition::find(conditions, ConditionType::Scheduled)?;
+    let before = case.subject.reported(ConditionType::Scheduled)?;
     let is_reason = |reason: &Reason| before.reason == reason.as_str();
     if is_reason(&Reason::EmergencyReclaimDisabledSchedule) {
         return Some(before.message.clone());

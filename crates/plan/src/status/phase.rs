@@ -1,9 +1,7 @@
 //! The phase and the condition `Ready`: one sentence that summarises the state. No decision reads
 //! them (`internals/decisions/0010-phase-is-output.md`).
 
-use fivespot_api::condition::{
-    self, ConditionStatus, ConditionType, ConditionUpdate, Reason,
-};
+use fivespot_api::condition::{ConditionStatus, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ShutdownReason};
 use fivespot_capi::Machine;
 use fivespot_schedule::Override;
@@ -383,7 +381,7 @@ fn was_in_service(case: &Case<'_>) -> bool {
         .owned
         .our_machine()
         .is_some_and(|machine| recorded == Some(machine.meta.uid.as_str()));
-    let said = condition::find(&status.conditions, ConditionType::Ready);
+    let said = case.subject.reported(ConditionType::Ready);
     let in_service = [
         Reason::MachineRunning,
         Reason::PendingChanges,

@@ -1,6 +1,6 @@
 //! The condition `Stalled`: no progress is expected without a user. It changes no decision.
 
-use fivespot_api::condition::{self, ConditionStatus, ConditionType, Reason};
+use fivespot_api::condition::{ConditionStatus, ConditionType, Reason};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::act::memory::after;
@@ -85,10 +85,7 @@ fn invalid_schedule(case: &Case<'_>) -> Option<Why> {
 
 /// Until when it is not reported yet that the schedule which the machine follows is unresolved.
 fn unresolved_until(case: &Case<'_>) -> Option<Timestamp> {
-    let found = condition::find(
-        &case.subject.status.conditions,
-        ConditionType::SpotScheduleResolved,
-    );
+    let found = case.subject.reported(ConditionType::SpotScheduleResolved);
     let since = found.filter(|of| of.status == "False")?;
     Some(after(since.last_transition_time.0, UNRESOLVED))
 }

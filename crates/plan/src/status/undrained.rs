@@ -1,7 +1,7 @@
 //! A Machine that was deleted before the pods had left its Node: why, and the note about it until
 //! the next activation.
 
-use fivespot_api::condition::{self, ConditionType};
+use fivespot_api::condition::ConditionType;
 use fivespot_capi::{Machine, shortened};
 
 use crate::decide::case::Case;
@@ -65,8 +65,7 @@ pub(crate) fn of(message: &str) -> Option<String> {
 
 /// The recorded note. Only the message depends on it.
 pub(crate) fn recorded_note(case: &Case<'_>) -> Option<String> {
-    let conditions = &case.subject.status.conditions;
-    of(&condition::find(conditions, ConditionType::Ready)?.message)
+    of(&case.subject.reported(ConditionType::Ready)?.message)
 }
 
 /// Why pods may be left on the Node of a Machine that is deleted now.
