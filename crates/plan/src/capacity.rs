@@ -123,7 +123,7 @@ impl Case<'_> {
         let wanted = wanted?;
         let target = target?;
         let creates = target.is_none();
-        if creates && wanted.is_governed() {
+        if creates && wanted.is_governed {
             // Nothing is created on a host that is a machine's.
             return Ok(());
         }
@@ -241,7 +241,7 @@ impl Case<'_> {
     /// Begins to wait after a closing, and ends waiting after an opening.
     fn hand_back(&mut self, wanted: &Wanted, was_active: bool) {
         let handback = self.object.spec.handback.as_ref();
-        let Some(handback) = handback.filter(|_| !wanted.is_active && wanted.awaits())
+        let Some(handback) = handback.filter(|_| !wanted.is_active && wanted.awaits)
         else {
             self.status.handback_deadline = None;
             self.status.observed_drained_value = None;

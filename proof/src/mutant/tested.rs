@@ -346,7 +346,7 @@ mutants! {
         "if was_active {" => "if was_active && false {",
         "capacity::tests::a_closing_writes_the_inactive_value_and_then_waits_until_the_target_is_drained";
     "created-beside-a-machine", "creates a target on the host of a machine", CAPACITY,
-        "if creates && wanted.is_governed() {" => "if false && creates && wanted.is_governed() {",
+        "if creates && wanted.is_governed {" => "if false && creates && wanted.is_governed {",
         "capacity::tests::on_the_node_of_a_machine_the_inactive_value_is_written_and_nothing_is_created";
     "held-target-written", "writes a target that an override holds", CAPACITY_WANTED,
         ".filter(|it| it.mode == OverrideMode::Hold)" => ".filter(|_| false)",
@@ -355,7 +355,7 @@ mutants! {
         "let Some(unknown) = &facts.schedule.unknown {" => "let Some(unknown) = facts.schedule.unknown.as_ref().filter(|_| false) {",
         "capacity::tests::nothing_is_written_while_the_state_is_unknown_held_or_paused";
     "kill-switch-waits", "waits for the target to be drained under the kill switch", CAPACITY_WANTED,
-        "matches!(self.why, Why::Schedule | Why::Governed)" => "true",
+        "awaits: is_governed," => "awaits: true,",
         "capacity::tests::the_kill_switch_and_enabled_write_the_inactive_value_and_wait_for_nothing";
     "lead-time-of-capacity-ignored", "writes the active value only when the window opens", CAPACITY_WANTED,
         ".with_lead_time(lead))" => ".with_lead_time(Duration::ZERO))",

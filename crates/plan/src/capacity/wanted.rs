@@ -13,15 +13,6 @@ use super::report::Problem;
 use crate::MAX_STEPS;
 use crate::decide::resolve::Followed;
 
-/// Why the values are those.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
-    Schedule,
-    Governed,
-    Disabled,
-    Killed,
-}
-
 /// The values that apply now.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted {
@@ -30,7 +21,10 @@ pub(super) struct Wanted {
     pub(super) until: Option<Timestamp>,
     /// When to decide again at the latest.
     pub(super) look_again: Option<Timestamp>,
-    why: Why,
+    /// Whether a machine decides about the host, and not the schedule.
+    pub(super) is_governed: bool,
+    /// Whether a closing waits until the target is not in use.
+    pub(super) awaits: bool,
     followed: Option<FollowedSchedule>,
 }
 
@@ -49,25 +43,22 @@ impl Wanted {
         if let Some(other) = others.find(|it| !is_about_schedule(&it.field)) {
             return Err(Problem::invalid(other.to_string()));
         }
-        let why = if spec.kill_switch {
-            Why::Killed
-        } else if !spec.is_enabled() {
-            Why::Disabled
-        } else if facts.governor.is_some() {
-            Why::Governed
-        } else {
-            if let Some(violation) = violations.first() {
-                return Err(Problem::invalid(violation.to_string()));
-            }
-            return Self::by_schedule(spec, facts, now);
-        };
-        Ok(Self {
-            is_active: false,
-            until: None,
-            look_again: None,
-            why,
-            followed: None,
-        })
+        let is_off = spec.kill_switch || !spec.is_enabled();
+        let is_governed = facts.governor.is_some() && !is_off;
+        if is_off || is_governed {
+            return Ok(Self {
+                is_active: false,
+                until: None,
+                look_again: None,
+                is_governed,
+                awaits: is_governed,
+                followed: None,
+            });
+        }
+        match violations.first() {
+            Some(violation) => Err(Problem::invalid(violation.to_string())),
+            None => Self::by_schedule(spec, facts, now),
+        }
     }
 
     fn by_schedule(
@@ -104,18 +95,10 @@ impl Wanted {
             is_active: need.is_needed(),
             until: need.until(),
             look_again: ends.into_iter().flatten().filter(|at| *at > now).min(),
-            why: Why::Schedule,
+            is_governed: false,
+            awaits: true,
             followed,
         })
-    }
-
-    pub(super) fn is_governed(&self) -> bool {
-        self.why == Why::Governed
-    }
-
-    /// Whether a closing for this reason waits until the target is not in use.
-    pub(super) fn awaits(&self) -> bool {
-        matches!(self.why, Why::Schedule | Why::Governed)
     }
 
     /// Records what was decided, apart from the values.
