@@ -74,12 +74,8 @@ pub fn plan_override(
             Found::new("Active", false, "Invalid", invalid),
             Found::new(IGNORED, true, "Invalid", invalid),
         ];
-        return planned(
-            object,
-            &before,
-            status(object, &before, found, now),
-            matched,
-        );
+        let after = status(object, &before, found, now);
+        return planned(object, &before, after, matched);
     };
     let (start, end) = (override_.start, override_.end);
     let deletion = after(end, ENDED_OVERRIDE_TTL);
@@ -104,12 +100,8 @@ pub fn plan_override(
     let [active, expired] = in_force(&override_, now);
     let target = target_found(object, matched);
     let found = [active, expired, target, ignored(&override_, matched)];
-    let mut plan = planned(
-        object,
-        &before,
-        status(object, &before, found, now),
-        matched,
-    );
+    let after = status(object, &before, found, now);
+    let mut plan = planned(object, &before, after, matched);
     let edges = start.into_iter().chain([end]).chain(kept);
     plan.requeue_at = edges.filter(|due| *due > now).min();
     plan
@@ -120,66 +112,31 @@ fn in_force(override_: &Override, now: Timestamp) -> [Found; 2] {
     let (start, until) = (override_.start, override_.end);
     let is_over = until <= now;
     let has_begun = start.is_none_or(|start| start <= now);
-    let active = match (has_begun, is_over) {
-        (_, true) => {
-            Found::new("Active", false, "Expired", format!("it ended at {until}"))
-        }
-        (true, false) => Found::new(
-            "Active",
-            true,
-            "InForce",
-            format!("it is in force until {until}"),
-        ),
-        (false, false) => {
-            let start = start.unwrap_or(now);
-            Found::new("Active", false, "Pending", format!("it begins at {start}"))
-        }
+    let (reason, message) = match (has_begun, is_over) {
+        (_, true) => ("Expired", format!("it ended at {until}")),
+        (true, false) => ("InForce", format!("it is in force until {until}")),
+        (false, false) => ("Pending", format!("it begins at {}", start.unwrap_or(now))),
     };
-    let expired = if is_over {
-        Found::new("Expired", true, "Expired", format!("it ended at {until}"))
+    let active = Found::new("Active", has_begun && !is_over, reason, message);
+    let (reason, message) = if is_over {
+        ("Expired", format!("it ended at {until}"))
     } else {
-        Found::new(
-            "Expired",
-            false,
-            "NotExpired",
-            format!("it ends at {until}"),
-        )
+        ("NotExpired", format!("it ends at {until}"))
     };
-    [active, expired]
+    [active, Found::new("Expired", is_over, reason, message)]
 }
 
 fn target_found(object: &ScheduleOverride, matched: &Matched) -> Found {
-    match (matched.machines, object.capacity()) {
-        (0, Some(name)) => Found::new(
-            "TargetFound",
-            false,
-            "NotFound",
-            format!("there is no ScheduledCapacity {name}"),
-        ),
-        (_, Some(name)) => Found::new(
-            "TargetFound",
-            true,
-            "Found",
-            format!("it matches ScheduledCapacity {name}"),
-        ),
-        (machines, None) => machines_found(machines),
-    }
-}
-
-fn machines_found(machines: usize) -> Found {
-    match machines {
-        0 => {
-            let message = "no ScheduledMachine matches it";
-            Found::new("TargetFound", false, "NotFound", message)
-        }
-        1 => Found::new("TargetFound", true, "Found", "it matches 1 machine"),
-        many => Found::new(
-            "TargetFound",
-            true,
-            "Found",
-            format!("it matches {many} machines"),
-        ),
-    }
+    let is_found = matched.machines > 0;
+    let reason = if is_found { "Found" } else { "NotFound" };
+    let message = match (matched.machines, object.capacity()) {
+        (0, Some(name)) => format!("there is no ScheduledCapacity {name}"),
+        (_, Some(name)) => format!("it matches ScheduledCapacity {name}"),
+        (0, None) => "no ScheduledMachine matches it".to_owned(),
+        (1, None) => "it matches 1 machine".to_owned(),
+        (many, None) => format!("it matches {many} machines"),
+    };
+    Found::new("TargetFound", is_found, reason, message)
 }
 
 /// How many names a message lists at most.
