@@ -10,8 +10,9 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{AgentConfig, Hosts, Node, Pod};
 
-/// What was read for one ScheduledMachine, in addition to the object itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What was read for one ScheduledMachine, in addition to the object itself. Nothing was read by
+/// default.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Observed {
     /// How the facts were read.
     pub freshness: Freshness,
@@ -66,31 +67,11 @@ impl Observed {
     }
 }
 
-impl Default for Observed {
-    /// Nothing was read.
-    fn default() -> Self {
-        Self {
-            freshness: Freshness::Cached,
-            specs: Specs::Included,
-            schedule: ScheduleInputs::default(),
-            contract: Fact::default(),
-            cluster: Fact::default(),
-            machine: Fact::default(),
-            bootstrap: Vec::new(),
-            infrastructure: Vec::new(),
-            workload: Workload::default(),
-            releases_stuck: false,
-            reclaim_override: None,
-            outdated_crd: None,
-            hosts: Hosts::default(),
-        }
-    }
-}
-
 /// How facts were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Freshness {
     /// From a watch cache, which may be stale.
+    #[default]
     Cached,
     /// By quorum reads (no resourceVersion), including that of the ScheduledMachine.
     Live,
