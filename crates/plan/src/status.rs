@@ -72,12 +72,9 @@ pub(crate) fn next(
         set_taints(case, DecisionAndActions { decision, actions }, &mut status);
         let change = agent::condition(case);
         change_condition(case, ConditionType::AgentReady, change, &mut status);
-        let change = stalled::condition(case, outcome, failure);
-        change_condition(case, ConditionType::Stalled, change, &mut status);
-    } else {
-        let change = stalled::unobserved_condition(case, outcome);
-        change_condition(case, ConditionType::Stalled, change, &mut status);
     }
+    let change = stalled::condition(case, outcome, failure);
+    change_condition(case, ConditionType::Stalled, change, &mut status);
     let change = conditions::spot_schedule_resolved(case);
     change_condition(
         case,

@@ -17,6 +17,7 @@ use crate::act::write::{self, StopOverride};
 use crate::decide::case::Case;
 use crate::decide::{drain, host_return, machine};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
+use crate::observed::location::reclaimed_node;
 use crate::status::conditions;
 use crate::why::Why;
 use crate::{Access, Action, Event, Fact, Node, Step, Unknown};
@@ -301,13 +302,8 @@ pub(crate) enum Cleanup<'a> {
 /// records no such Node.
 pub(crate) fn cleanup<'a>(case: &Case<'a>) -> Option<Cleanup<'a>> {
     let status = &case.subject.status;
-    let recorded = status.node_ref.as_ref()?;
-    let is_reclaimed = status.machine_ref.is_none()
-        || status
-            .shutdown
-            .as_ref()
-            .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
-    if case.owned.our_machine().is_some() || !is_reclaimed {
+    let recorded = reclaimed_node(status)?;
+    if case.owned.our_machine().is_some() {
         return None;
     }
     Some(

@@ -17,7 +17,7 @@ use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderRole};
 use crate::status::{conditions, undrained};
-use crate::{Cause, Step};
+use crate::{Action, Cause, Step};
 
 /// How long Cluster API may at least take to adopt the objects of a Machine that is shut down,
 /// even without grace: it reconciles a Machine about once a second, and takes longer after its
@@ -76,11 +76,7 @@ fn shut_down_machine(
         return wait_for_adoption(case, machine, adoptable_until);
     }
     if is_over {
-        let exclude = write::patch_machine(machine, &write::exclusions(machine, true));
-        let actions = exclude
-            .into_iter()
-            .chain([write::delete_machine(machine)])
-            .collect();
+        let actions = delete_without_drain(machine, true);
         let outcome = Outcome::of(State::Terminating(message)).with(actions);
         return if reason.is_at_once() {
             outcome
@@ -105,12 +101,7 @@ fn drain_first(
             undrained::warn(case, machine, outcome)
         }
         Drain::Empty => {
-            let exclude =
-                write::patch_machine(machine, &write::exclusions(machine, false));
-            let actions = exclude
-                .into_iter()
-                .chain([write::delete_machine(machine)])
-                .collect();
+            let actions = delete_without_drain(machine, false);
             Outcome::of(State::Terminating(message)).with(actions)
         }
         Drain::Running {
@@ -127,6 +118,13 @@ fn drain_first(
                 .requeue_at(due)
         }
     }
+}
+
+/// Deletes the Machine without a drain by Cluster API and, if `volumes`, without a wait for volumes.
+fn delete_without_drain(machine: &Machine, volumes: bool) -> Vec<Action> {
+    let exclude = write::patch_machine(machine, &write::exclusions(machine, volumes));
+    let delete = write::delete_machine(machine);
+    exclude.into_iter().chain([delete]).collect()
 }
 
 /// The objects of the Machine that are deleted next and that Cluster API has not made the Machine

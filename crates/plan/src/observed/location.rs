@@ -1,8 +1,8 @@
 //! Which objects to read.
 
 use fivespot_api::{
-    InlineObject, ObjectRef, ScheduledMachine, ScheduledMachineStatus, ShutdownReason,
-    name,
+    InlineObject, NodeRef, ObjectRef, ScheduledMachine, ScheduledMachineStatus,
+    ShutdownReason, name,
 };
 use fivespot_capi::{Machine, Reference, key};
 
@@ -71,7 +71,9 @@ impl Locations {
             machine.map_or(&object.spec.cluster_name, |found| &found.cluster_name);
         let joined = match machine {
             Some(found) => found.node.as_ref().map(|node| node.name.clone()),
-            None => status.and_then(reclaimed_node),
+            None => status
+                .and_then(reclaimed_node)
+                .map(|node| node.name.clone()),
         };
         let has_joined = joined.is_some();
         let comes_up = machine.filter(|found| !found.meta.is_deleting);
@@ -107,13 +109,13 @@ impl Locations {
 }
 
 /// The Node of a reclaimed Machine that is gone: the request may still be on it.
-fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<String> {
+pub(crate) fn reclaimed_node(status: &ScheduledMachineStatus) -> Option<&NodeRef> {
     let is_reclaimed = status
         .shutdown
         .as_ref()
         .is_some_and(|of| of.reason == ShutdownReason::Reclaim);
     let node = status.node_ref.as_ref()?;
-    (is_reclaimed || status.machine_ref.is_none()).then(|| node.name.clone())
+    (is_reclaimed || status.machine_ref.is_none()).then_some(node)
 }
 
 /// The places in order, each object once; `home` is where a new one would be created.

@@ -181,9 +181,9 @@ pub(super) fn spot_schedule_resolved(case: &Case<'_>) -> ConditionChange {
     if case.unknown_schedule().is_some() {
         return ConditionChange::Keep;
     }
+    let (of, name) = (&followed.reference.kind, &followed.reference.name);
     ConditionChange::Set(match &followed.schedule {
         Ok(_) if followed.is_flapping => {
-            let (of, name) = (&followed.reference.kind, &followed.reference.name);
             let message = format!(
                 "{of} {name} has changed more than 6 times in 10 minutes: it is followed once a \
                  minute"
@@ -191,7 +191,6 @@ pub(super) fn spot_schedule_resolved(case: &Case<'_>) -> ConditionChange {
             ConditionUpdate::new(kind, true, Reason::ProviderFlapping, message)
         }
         Ok(_) => {
-            let (of, name) = (&followed.reference.kind, &followed.reference.name);
             let message = format!("{of} {name} is evaluated");
             ConditionUpdate::new(kind, true, Reason::Resolved, message)
         }
@@ -259,14 +258,15 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
     let word = if is_open { "open" } else { "closed" };
     let until = format!("{word} {}", case.how_long(window));
     let (reason, message) = match (decided_by, is_open) {
-        (DecidedBy::Exception(of), true) => (
-            Reason::ExceptionRun,
-            format!("exception {} applies today; {until}", of.name),
-        ),
-        (DecidedBy::Exception(of), false) => (
-            Reason::ExceptionStop,
-            format!("exception {} applies today; {until}", of.name),
-        ),
+        (DecidedBy::Exception(of), _) => {
+            let message = format!("exception {} applies today; {until}", of.name);
+            let reason = if is_open {
+                Reason::ExceptionRun
+            } else {
+                Reason::ExceptionStop
+            };
+            (reason, message)
+        }
         (DecidedBy::Base | DecidedBy::Override(_), true) => {
             (Reason::ScheduleActive, until)
         }

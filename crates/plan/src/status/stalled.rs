@@ -23,6 +23,9 @@ pub(crate) fn condition(
     outcome: &Outcome,
     failure: Option<&Failure>,
 ) -> ConditionChange {
+    if !outcome.state.is_observed() {
+        return unobserved_condition(case, outcome);
+    }
     let found = invalid_schedule(case)
         .or_else(|| unresolved(case))
         .or_else(|| missing(case, failure))
@@ -37,10 +40,7 @@ pub(crate) fn condition(
 
 /// The change of the condition if a read failed, so that no other fact is available: the
 /// condition stays as it is, unless the read has been forbidden for five minutes.
-pub(crate) fn unobserved_condition(
-    case: &Case<'_>,
-    outcome: &Outcome,
-) -> ConditionChange {
+fn unobserved_condition(case: &Case<'_>, outcome: &Outcome) -> ConditionChange {
     let State::NotObservable(Why { reason, message }) = &outcome.state else {
         return ConditionChange::Keep;
     };
