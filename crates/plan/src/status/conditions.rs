@@ -246,13 +246,8 @@ pub(crate) fn scheduled(case: &Case<'_>) -> ConditionUpdate {
         return overridden(case, of);
     }
     let (Some(window), Some(decided_by)) = (case.window, case.decided_by()) else {
-        let status = ConditionStatus::Unknown;
-        return ConditionUpdate::new(
-            kind,
-            status,
-            Reason::ScheduleInactive,
-            "not evaluated",
-        );
+        let why = Why::new(Reason::ScheduleInactive, "not evaluated");
+        return why.condition(kind, ConditionStatus::Unknown);
     };
     let is_open = window.is_open();
     let word = if is_open { "open" } else { "closed" };
@@ -329,64 +324,40 @@ pub(crate) fn schedule_valid(case: &Case<'_>) -> ConditionUpdate {
 /// `MachineReady`: the Machine's own readiness; `None` without a Machine.
 pub(crate) fn machine_ready(case: &Case<'_>) -> Option<ConditionUpdate> {
     let machine = case.owned.our_machine()?;
-    let kind = ConditionType::MachineReady;
-    if machine.meta.is_deleting {
+    let (status, reason, message) = if machine.meta.is_deleting {
         let progress = machine.deletion_progress();
         let (reason, message) = progress
             .map_or(("Deleting", "the Machine is being deleted"), |of| {
                 (of.reason.as_str(), of.message.as_str())
             });
-        let reason = Reason::Reported(reason.to_owned());
-        return Some(ConditionUpdate::new(kind, false, reason, message));
-    }
-    let Some(ready) = machine.condition("Ready") else {
-        let reason = Reason::Reported("NotReported".to_owned());
-        let message = "the Machine does not report its readiness yet";
-        return Some(ConditionUpdate::new(
-            kind,
-            ConditionStatus::Unknown,
-            reason,
-            message,
-        ));
-    };
-    let (status, usual) = match ready.status {
-        ConditionState::True => (ConditionStatus::True, "Ready"),
-        ConditionState::False => (ConditionStatus::False, "NotReady"),
-        ConditionState::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
-    };
-    let reason = if ready.reason.is_empty() {
-        usual
+        (ConditionStatus::False, reason, message)
+    } else if let Some(ready) = machine.condition("Ready") {
+        let (status, usual) = match ready.status {
+            ConditionState::True => (ConditionStatus::True, "Ready"),
+            ConditionState::False => (ConditionStatus::False, "NotReady"),
+            ConditionState::Unknown => (ConditionStatus::Unknown, "ReadyUnknown"),
+        };
+        let reported = Some(ready.reason.as_str()).filter(|reason| !reason.is_empty());
+        (status, reported.unwrap_or(usual), ready.message.as_str())
     } else {
-        &ready.reason
+        let message = "the Machine does not report its readiness yet";
+        (ConditionStatus::Unknown, "NotReported", message)
     };
-    let reason = Reason::Reported(reason.to_owned());
-    Some(ConditionUpdate::new(
-        kind,
-        status,
-        reason,
-        ready.message.clone(),
-    ))
+    let why = Why::new(Reason::Reported(reason.to_owned()), message);
+    Some(why.condition(ConditionType::MachineReady, status))
 }
 
 /// `NodeAccess`: the workload cluster is accessible, and the Node may be touched; `None` if the
 /// cluster was not requested.
 pub(crate) fn node_access(case: &Case<'_>) -> Option<ConditionUpdate> {
+    let kind = ConditionType::NodeAccess;
     let machine = case.owned.our_machine();
     if let Some(why) = machine.and_then(|machine| machine::why_untouchable(case, machine))
     {
-        return Some(ConditionUpdate::new(
-            ConditionType::NodeAccess,
-            false,
-            Reason::NodeNotOurs,
-            format!("{why}: it is not changed"),
-        ));
+        let why = Why::new(Reason::NodeNotOurs, format!("{why}: it is not changed"));
+        return Some(why.condition(kind, false));
     }
     let (reason, message) = case.observed.workload.access.condition()?;
     let is_connected = reason == Reason::Connected;
-    Some(ConditionUpdate::new(
-        ConditionType::NodeAccess,
-        is_connected,
-        reason,
-        message,
-    ))
+    Some(ConditionUpdate::new(kind, is_connected, reason, message))
 }
