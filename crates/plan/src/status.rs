@@ -336,8 +336,7 @@ fn record_machine(
     status: &mut ScheduledMachineStatus,
 ) {
     let meta = &machine.meta;
-    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
-    let is_same = recorded == Some(&meta.uid);
+    let is_same = case.subject.records(machine);
     // The first reconcile that observes a Machine records that time, by our own clock.
     if !is_same {
         status.last_scheduled_time = Some(whole_seconds(case.now));

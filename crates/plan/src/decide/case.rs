@@ -335,11 +335,8 @@ impl<'a> Case<'a> {
     /// The instant from which our Machine may be replaced; `None` before its creation is
     /// recorded.
     pub(crate) fn replaceable_from(&self, machine: &Machine) -> Option<Timestamp> {
-        let status = &self.subject.status;
-        let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
-        let created = status
-            .last_scheduled_time
-            .filter(|_| recorded == Some(&machine.meta.uid));
+        let created = self.subject.status.last_scheduled_time;
+        let created = created.filter(|_| self.subject.records(machine));
         created.map(|created| after(created, REMEDIATION_PAUSE))
     }
 

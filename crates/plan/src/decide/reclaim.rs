@@ -38,10 +38,9 @@ pub(crate) fn requested(case: &Case<'_>, machine: &Machine) -> Option<String> {
 /// Whether an earlier reconcile recorded this Node as the Node of this Machine. A request that
 /// was already on the Node before that is stale: it is cleared, and the agent decides again.
 fn has_joined(case: &Case<'_>, machine: &Machine, node: &Node) -> bool {
-    let status = &case.subject.status;
-    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_ref());
-    let known = status.node_ref.as_ref().and_then(|of| of.uid.as_ref());
-    recorded == Some(&machine.meta.uid) && known == Some(&node.uid)
+    let known = case.subject.status.node_ref.as_ref();
+    let is_known = known.is_some_and(|of| of.uid.as_ref() == Some(&node.uid));
+    is_known && case.subject.records(machine)
 }
 
 /// Clears a request that was on the Node before it joined as the Node of a new Machine.

@@ -7,10 +7,11 @@
 //! See `internals/decisions/0050-one-path-for-every-opening.md`.
 
 use fivespot_api::{ObjectRef, ScheduledMachine, ScheduledMachineStatus, name};
-use fivespot_capi::{Provider, Reference};
+use fivespot_capi::Provider;
 
 use crate::decide::case::Case;
 use crate::decide::resolve::ProviderDraft;
+use crate::observed::location::reference;
 use crate::observed::owned::ProviderObjects;
 use crate::observed::subject::Subject;
 
@@ -162,9 +163,7 @@ fn existing(part: &ProviderObjects<'_>, stored: Option<ObjectRef>) -> Option<Obj
 /// run.
 fn object_ref(found: &Provider, stored: Option<&ObjectRef>) -> ObjectRef {
     let place = found.reference();
-    let recorded = stored.filter(|of| {
-        Reference::new(&of.api_version, &of.kind, &of.name).is_same_object(&place)
-    });
+    let recorded = stored.filter(|of| reference(of).is_same_object(&place));
     ObjectRef {
         api_version: recorded
             .map_or(&found.api_version, |of| &of.api_version)

@@ -2,8 +2,8 @@
 //! Machine.
 
 use fivespot_api::time::{next_whole_second, whole_seconds};
-use fivespot_api::{Shutdown, ShutdownReason, name};
-use fivespot_capi::{Machine, MachinePatch, Provider, Reference};
+use fivespot_api::{Shutdown, ShutdownReason};
+use fivespot_capi::{Machine, MachinePatch, Provider};
 use fivespot_schedule::{DecidedBy, Window};
 use jiff::{SignedDuration, Timestamp};
 
@@ -11,9 +11,11 @@ use crate::act::memory::after;
 use crate::act::write;
 use crate::act::write::{MachineParts, Purpose};
 use crate::decide::case::Case;
+use crate::decide::record::hash_of;
 use crate::decide::{drain, drain::Drain};
 use crate::decide::{machine, reclaim};
 use crate::decide::{outcome::Outcome, outcome::ShutdownChange, outcome::State};
+use crate::observed::location::reference;
 use crate::observed::provider;
 use crate::observed::{owned::NamedMachine, owned::ProviderRole};
 use crate::status::{conditions, undrained};
@@ -418,24 +420,13 @@ fn may_get_a_machine(case: &Case<'_>) -> bool {
 /// Creates the missing Machine, so that Cluster API can delete the objects in its order: an
 /// infrastructure object without a Machine can hang forever.
 fn finish_to_delete(case: &Case<'_>, infrastructure: &Provider) -> Outcome {
-    let recorded = case.subject.status.bootstrap_ref.as_ref();
-    let recorded = recorded.map(|of| Reference::new(&of.api_version, &of.kind, &of.name));
-    let bootstrap = case
-        .owned
-        .bootstrap
-        .first()
-        .map(Provider::reference)
-        .or(recorded);
-    let bootstrap = bootstrap.unwrap_or_else(|| case.desired.bootstrap.reference.clone());
-    let hash = infrastructure
-        .meta
-        .annotations
-        .get(name::SPEC_HASH_ANNOTATION);
-    let hash = hash.unwrap_or(&case.desired.hash);
+    let recorded = case.subject.status.bootstrap_ref.as_ref().map(reference);
+    let bootstrap = case.owned.bootstrap.first().map(Provider::reference);
+    let bootstrap = bootstrap.or(recorded);
     let parts = MachineParts {
-        bootstrap,
+        bootstrap: bootstrap.unwrap_or_else(|| case.desired.bootstrap.reference.clone()),
         infrastructure: infrastructure.reference(),
-        hash,
+        hash: hash_of(infrastructure).unwrap_or(&case.desired.hash),
     };
     let create = write::create_machine(case, parts, Purpose::Removal);
     let message = format!(

@@ -132,7 +132,8 @@ fn distinct(recorded: [Option<Reference>; 2], home: Reference) -> Vec<Reference>
     all
 }
 
-fn reference(from: &ObjectRef) -> Reference {
+/// Where a recorded object is.
+pub(crate) fn reference(from: &ObjectRef) -> Reference {
     Reference::new(&from.api_version, &from.kind, &from.name)
 }
 

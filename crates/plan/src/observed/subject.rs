@@ -3,7 +3,7 @@
 use fivespot_api::condition::{self, ConditionType};
 use fivespot_api::reclaim::FreeHost;
 use fivespot_api::{ScheduledMachine, ScheduledMachineStatus, name};
-use fivespot_capi::key;
+use fivespot_capi::{Machine, key};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
 /// Identity, metadata and status of the ScheduledMachine that is being planned for.
@@ -51,6 +51,12 @@ impl Subject {
     /// A condition as the stored status has it.
     pub(crate) fn reported(&self, kind: ConditionType) -> Option<&Condition> {
         condition::find(&self.status.conditions, kind)
+    }
+
+    /// Whether the stored status records this Machine.
+    pub(crate) fn records(&self, machine: &Machine) -> bool {
+        let recorded = self.status.machine_ref.as_ref();
+        recorded.is_some_and(|of| of.uid.as_ref() == Some(&machine.meta.uid))
     }
 
     /// The common name of all three objects.

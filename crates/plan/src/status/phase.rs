@@ -376,11 +376,8 @@ fn is_leaving(case: &Case<'_>, machine: &Machine) -> bool {
 /// service.
 fn was_in_service(case: &Case<'_>) -> bool {
     let status = &case.subject.status;
-    let recorded = status.machine_ref.as_ref().and_then(|of| of.uid.as_deref());
-    let is_same = case
-        .owned
-        .our_machine()
-        .is_some_and(|machine| recorded == Some(machine.meta.uid.as_str()));
+    let machine = case.owned.our_machine();
+    let is_same = machine.is_some_and(|machine| case.subject.records(machine));
     let said = case.subject.reported(ConditionType::Ready);
     let in_service = [
         Reason::MachineRunning,
