@@ -25,7 +25,7 @@ use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{Expectation, Version};
 use fivespot_runtime::http::error::{retry_after, status};
-use fivespot_runtime::http::{Address, ApiClient};
+use fivespot_runtime::http::{Address, ApiClient, Deletion, PatchFormat};
 use fivespot_runtime::lease::Fenced;
 pub(crate) use host::give_back;
 use large_object::LargeObject;
@@ -391,8 +391,8 @@ async fn send(
                 None => api.create(&collection, object).await?,
             }
         }
-        Call::Patch(patch) => api.patch(&at, None, patch).await?,
-        Call::Delete { uid } => api.delete(&at, uid, None).await?,
+        Call::Patch(patch) => api.patch(&at, None, PatchFormat::Merge, patch).await?,
+        Call::Delete { uid } => api.delete(&at, Deletion::of(uid)).await?,
         // The effect of an eviction shows in the pod later; the eviction is repeated only after a
         // live read.
         Call::Evict { uid } => {
@@ -401,7 +401,11 @@ async fn send(
         }
         Call::DeletePod { uid, grace } => {
             reads.invalidate_pods();
-            return api.delete(&at, uid, Some(*grace)).await;
+            let deletion = Deletion {
+                grace: Some(*grace),
+                ..Deletion::of(uid)
+            };
+            return api.delete(&at, deletion).await;
         }
     };
     let written = Written {

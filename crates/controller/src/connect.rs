@@ -21,8 +21,7 @@ pub trait Connect: Send + Sync {
     fn connect(&self, access: &Access) -> Result<Client, kube::Error>;
 }
 
-/// Connects to the server over the network. Connecting times out after 5 s and a response after
-/// 30 s. A response has at most 4 MiB unless it is a page of a list. The client does not retry.
+/// Connects to the server over the network, within 5 s. The client does not retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NetworkConnect;
 
@@ -42,9 +41,8 @@ impl Connect for NetworkConnect {
     }
 }
 
-/// A client with timeouts: 5 s to connect, 30 s until a response is complete. A response has at
-/// most 4 MiB unless it is a page of a list. The client does not retry. Its user agent is
-/// `5spot/<version>`. Makes no request.
+/// A client that connects within 5 s and does not retry. Its user agent is `5spot/<version>`. Makes
+/// no request.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.

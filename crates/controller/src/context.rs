@@ -41,10 +41,10 @@ use crate::report::unpublished::Unpublished;
 use crate::schedule_override::overrides::Overrides;
 use crate::scheduled_machine_set::sets::Sets;
 use crate::spot_schedule::spot_schedules::{self, SpotSchedules};
-use crate::telemetry::metrics::{Metrics, count_requests};
+use crate::telemetry::metrics::Metrics;
 use crate::{Controllers, Coordination, Key, Namespaces, Options};
 use fivespot_runtime::cache::{SharedReads, Task};
-use fivespot_runtime::http::{ApiClient, Outage, track_outages};
+use fivespot_runtime::http::{ApiClient, Exchange, Outage};
 use fivespot_runtime::lease::{Fence, Ownership, Role};
 use fivespot_runtime::queue::{Backoff, StartLimit, WorkQueue};
 use fivespot_runtime::watch::Selector;
@@ -125,14 +125,18 @@ impl Tables {
     }
 }
 
-/// The client of the management cluster, whose requests are counted.
+/// The client of the management cluster, whose requests are counted, and show whether it responds.
 pub(crate) fn management_client(
     client: Client,
     metrics: &Arc<Metrics>,
     outage: &Arc<Outage>,
 ) -> ApiClient {
-    let client = count_requests(client, metrics, "management");
-    ApiClient::new(track_outages(client, outage), name::FIELD_MANAGER)
+    let (metrics, outage) = (metrics.clone(), outage.clone());
+    let observer = move |exchange: &Exchange<'_>| {
+        outage.record(exchange.answer);
+        metrics.count_request("management", exchange);
+    };
+    ApiClient::new(client, name::FIELD_MANAGER).observed_by(Arc::new(observer))
 }
 
 /// How many objects of the kinds beside ScheduledMachines are reconciled concurrently.

@@ -7,7 +7,7 @@ use fivespot_plan::Event;
 
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::CacheProjection as _;
-use fivespot_runtime::http::Address;
+use fivespot_runtime::http::{Address, Deletion, PatchFormat};
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
@@ -98,9 +98,8 @@ impl OwnObject<'_> {
             Some(Change::Deletion) => {
                 let version = self.found.version.as_str();
                 let at = self.address();
-                let api = &self.context.api;
-                let deletion = api.delete_version(&at, &self.found.uid, version);
-                let sent = self.send(deletion).await;
+                let deletion = Deletion::of(&self.found.uid).in_version(version);
+                let sent = self.send(self.context.api.delete(&at, deletion)).await;
                 self.outcome(sent.map(|response| response.map(drop)))
             }
             Some(Change::Status(status)) => self.write_status(&status).await,
@@ -121,7 +120,10 @@ impl OwnObject<'_> {
             return OwnWrite::None;
         };
         let at = self.address();
-        let patch = self.context.api.patch(&at, Some("status"), &patch);
+        let patch =
+            self.context
+                .api
+                .patch(&at, Some("status"), PatchFormat::Merge, &patch);
         let sent = self.send(patch).await;
         self.outcome(sent.map(|response| response.map(|written| self.cache(written))))
     }

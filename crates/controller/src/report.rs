@@ -22,8 +22,8 @@ use crate::observe::{Reading, Snapshot};
 use crate::status_patch::status_patch;
 use crate::{Key, Transition, failure};
 use fivespot_runtime::cache::{Expectation, Version};
-use fivespot_runtime::http::Address;
 use fivespot_runtime::http::error::retry_after;
+use fivespot_runtime::http::{Address, PatchFormat};
 use fivespot_runtime::lease::{Fence, Fenced};
 use fivespot_runtime::queue::ReconcileResult;
 use unpublished::Unpublished;
@@ -129,7 +129,9 @@ async fn patch_status(
         name: &key.name,
         projection: Some(&CachedKind::ScheduledMachine),
     };
-    let sent = context.api.patch(&at, Some("status"), patch);
+    let sent = context
+        .api
+        .patch(&at, Some("status"), PatchFormat::Merge, patch);
     context.fence.write(key, sent).await
 }
 

@@ -240,20 +240,18 @@ impl Reconcile<'_> {
         };
         let at = place.address(None);
         let api = &self.0.context.api;
-        let sent = match write {
+        let (format, patch) = match write {
             CapacityWrite::Scale(patch) => {
-                return self.0.send(api.patch(&at, Some("scale"), patch)).await;
+                let sent = api.patch(&at, Some("scale"), PatchFormat::Merge, patch);
+                return self.0.send(sent).await;
             }
-            CapacityWrite::JsonPatch(patch) => {
-                self.0.send(api.patch_as(PatchFormat::Json, &at, patch))
-            }
+            CapacityWrite::JsonPatch(patch) => (PatchFormat::Json, patch),
             CapacityWrite::Apply(object) => {
                 let force = matches!(located.fact, Fact::Known(Some(_)));
-                let format = PatchFormat::Apply { force };
-                self.0.send(api.patch_as(format, &at, object))
+                (PatchFormat::Apply { force }, object)
             }
-        }
-        .await?;
+        };
+        let sent = self.0.send(api.patch(&at, None, format, patch)).await?;
         // So that the event of the write does not enqueue it again.
         if let (Ok(written), Fact::Known(Some(known))) = (&sent, &located.fact) {
             let version = known["metadata"]["resourceVersion"].as_str();

@@ -12,7 +12,8 @@ use fivespot_api::ScheduledMachineSet;
 use fivespot_plan::set::{SetFailure, set_events, set_warning};
 use fivespot_plan::{Cause, Event, SetAction, SetPlan, Side, Unanswered, plan_set};
 use fivespot_runtime::Key;
-use fivespot_runtime::http::Address;
+use fivespot_runtime::http::PatchFormat::Merge;
+use fivespot_runtime::http::{Address, Deletion};
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
@@ -79,7 +80,8 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
         found: &found,
         stored: &stored,
     });
-    reconcile.0.fenced(reconcile.run(set)).await
+    let work = Box::pin(reconcile.run(set));
+    reconcile.0.fenced(work).await
 }
 
 /// How the actions of a plan ended.
@@ -243,13 +245,19 @@ impl Reconcile<'_> {
                 ..
             } => {
                 let name = named(index);
-                let sent = self.0.send(api.patch(&at(&name), None, patch)).await?;
+                let sent = self
+                    .0
+                    .send(api.patch(&at(&name), None, Merge, patch))
+                    .await?;
                 let is_refused = |of: &kube::Error| failure::cause(of) == Cause::Rejected;
                 if sent.as_ref().is_err_and(is_refused)
                     && let Some(alone) = alone
                 {
                     // What is refused of the rest is reported.
-                    let _ = self.0.send(api.patch(&at(&name), None, alone)).await?;
+                    let _ = self
+                        .0
+                        .send(api.patch(&at(&name), None, Merge, alone))
+                        .await?;
                 }
                 Ok(sent)
             }
@@ -261,8 +269,8 @@ impl Reconcile<'_> {
                 let name = named(index);
                 sets.unanswered(key, |it| it.deletions.insert(uid.clone()));
                 let at = at(&name);
-                let deletion = api.delete_version(&at, uid, version);
-                let sent = self.0.send(deletion).await?;
+                let deletion = Deletion::of(uid).in_version(version);
+                let sent = self.0.send(api.delete(&at, deletion)).await?;
                 if is_answered(&sent) {
                     sets.unanswered(key, |it| it.deletions.remove(uid));
                 }

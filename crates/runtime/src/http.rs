@@ -7,13 +7,12 @@ mod connect;
 pub mod error;
 mod local;
 mod outage;
-mod uri;
 
 pub use chunks::MAX_OBJECT_BYTES;
 pub use client::{
-    Address, ApiClient, EventStream, Page, PatchFormat, WatchEvent, is_segment,
+    Address, ApiClient, Deletion, EventStream, Exchange, ExchangeObserver, Page,
+    PatchFormat, WatchEvent, is_segment,
 };
 pub use connect::{Connection, client};
 pub use local::{is_local, is_local_host};
-pub use outage::{Outage, track_outages};
-pub use uri::{is_page, is_watch};
+pub use outage::Outage;

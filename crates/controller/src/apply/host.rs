@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fivespot_api::host_claim::{Holder, HostClaim};
 use fivespot_api::name;
 use fivespot_runtime::Key;
-use fivespot_runtime::http::{Address, ApiClient};
+use fivespot_runtime::http::{Address, ApiClient, Deletion};
 use serde_json::Value;
 
 use crate::context::Context;
@@ -113,7 +113,8 @@ async fn take_over(context: &Context, at: &Address<'_>) -> kube::Result<bool> {
     );
     let text = |field: &str| found["metadata"][field].as_str().unwrap_or_default();
     let (uid, version) = (text("uid"), text("resourceVersion"));
-    let deleted = context.api.delete_version(at, uid, version).await;
+    let deletion = Deletion::of(uid).in_version(version);
+    let deleted = context.api.delete(at, deletion).await;
     match deleted {
         Err(error) if failure::code(&error) == Some(404) => Ok(true),
         Err(error) => Err(error),

@@ -2,7 +2,6 @@
 //! global registry, because a test has several operators in one process.
 
 mod process;
-mod request;
 mod table;
 
 use std::collections::BTreeMap;
@@ -19,7 +18,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
 
 use crate::failure::ErrorType;
-pub(crate) use request::count_requests;
+use fivespot_runtime::http::Exchange;
 use table::row;
 pub use table::{METRICS, Row};
 
@@ -294,9 +293,16 @@ impl Metrics {
         self.errors.get_or_create(&[error_label(error_type)]).inc();
     }
 
-    /// Counts a request by its response, or with code 0 if there was none.
-    fn count_request(&self, labels: &Labels<4>) {
-        self.requests.get_or_create(labels).inc();
+    /// Counts a request to `cluster` by its response, or with code 0 if there was none.
+    pub(crate) fn count_request(&self, cluster: &'static str, exchange: &Exchange<'_>) {
+        let code = exchange.answer.map_or(0, |code| code.as_u16());
+        let labels = [
+            ("cluster", cluster.to_owned()),
+            ("verb", exchange.verb.to_owned()),
+            ("resource", exchange.resource.to_owned()),
+            ("code", code.to_string()),
+        ];
+        self.requests.get_or_create(&labels).inc();
     }
 
     /// The metrics as text, with these values.
@@ -367,6 +373,8 @@ fn result(is_success: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
 
     /// Prometheus sees no increase in a series that begins with 1.
@@ -402,14 +410,12 @@ mod tests {
         metrics.count_drain(false);
         metrics.count_eviction(true);
         metrics.count_error(ErrorType::KubeApi);
-        let labels = ["management", "get", "nodes", "200"].map(str::to_owned);
-        let [cluster, verb, resource, code] = labels;
-        metrics.count_request(&[
-            ("cluster", cluster),
-            ("verb", verb),
-            ("resource", resource),
-            ("code", code),
-        ]);
+        let exchange = Exchange {
+            verb: "get",
+            resource: "nodes",
+            answer: Ok(StatusCode::OK),
+        };
+        metrics.count_request("management", &exchange);
         metrics.observe_ready_lateness(SignedDuration::from_mins(3));
         let start: Timestamp = "2026-03-06T14:00:00Z".parse().unwrap();
         let active = (("team-a".to_owned(), "Active"), 2);

@@ -6,7 +6,8 @@ mod watch;
 use std::fmt;
 use std::sync::Arc;
 
-use http::{Method, Request, Response};
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{Method, Response, StatusCode};
 use kube::Client;
 use kube::api::ApiResource;
 use kube::client::Body;
@@ -16,6 +17,8 @@ use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
 use crate::cache::{FieldMask, LEAN, Projection, TooLarge, ValueLimit};
+pub(super) use response::RESPONSE_TIMEOUT;
+use response::{CompleteResponse, Deadline};
 pub use watch::{EventStream, Page, WatchEvent};
 
 /// The media type of all responses but those with [metadata only](Projection::is_metadata_only).
@@ -54,6 +57,18 @@ impl Address<'_> {
             "" => namespaced,
             name => format!("{namespaced}/{name}"),
         }
+    }
+
+    /// A request for it, or for its subresource, with that query.
+    fn request(
+        &self,
+        verb: &'static str,
+        subresource: Option<&str>,
+        query: &str,
+    ) -> Request<'static> {
+        let tail = subresource.map_or_else(String::new, |name| format!("/{name}"));
+        let resource = format!("{}{tail}", self.resource.plural);
+        Request::new(verb, resource, format!("{}{tail}{query}", self.path()))
     }
 
     /// Parses the part of an object that is read.
@@ -126,12 +141,112 @@ enum Form {
     List,
 }
 
-/// The client of one API server.
+/// A request before it is sent.
+struct Request<'a> {
+    /// As in Kubernetes' authorization.
+    verb: &'static str,
+    /// What the metrics call its object: the kind's plural, with the subresource.
+    resource: String,
+    /// With the query.
+    path: String,
+    /// The media type of the body.
+    content: &'static str,
+    body: Vec<u8>,
+    /// The media type of the response.
+    accept: &'a str,
+}
+
+impl Request<'_> {
+    fn new(verb: &'static str, resource: String, path: String) -> Self {
+        Self {
+            verb,
+            resource,
+            path,
+            content: JSON,
+            body: Vec::new(),
+            accept: JSON,
+        }
+    }
+
+    fn method(&self) -> Method {
+        match self.verb {
+            "create" => Method::POST,
+            "update" => Method::PUT,
+            "patch" => Method::PATCH,
+            "delete" => Method::DELETE,
+            _ => Method::GET,
+        }
+    }
+
+    fn build(self) -> Result<http::Request<Body>, http::Error> {
+        let mut request = http::Request::builder()
+            .method(self.method())
+            .uri(self.path)
+            .header(ACCEPT, self.accept);
+        if !self.body.is_empty() {
+            request = request.header(CONTENT_TYPE, self.content);
+        }
+        request.body(Body::from(self.body))
+    }
+}
+
+/// A request that was sent, and whether it was answered.
+#[derive(Debug)]
+pub struct Exchange<'a> {
+    /// The verb, as in Kubernetes' authorization.
+    pub verb: &'static str,
+    /// The plural of the kind, followed by `/` and the subresource if there is one; `discovery` for
+    /// a [document](ApiClient::document).
+    pub resource: &'a str,
+    /// The HTTP status; an error if no response arrived in time.
+    pub answer: Result<StatusCode, &'a kube::Error>,
+}
+
+/// Is called with each request of a client, watches included, once the response begins.
+pub type ExchangeObserver = Arc<dyn Fn(&Exchange<'_>) + Send + Sync>;
+
+/// What must hold of an object for its deletion, and how it is deleted.
+#[derive(Clone, Copy, Debug)]
+pub struct Deletion<'a> {
+    /// The uid that it must have.
+    pub uid: &'a str,
+    /// The version that it must have; `None` for any.
+    pub version: Option<&'a str>,
+    /// The grace period of a pod, in seconds; `None` for the pod's own.
+    pub grace: Option<u32>,
+}
+
+impl<'a> Deletion<'a> {
+    /// That of the object of that uid, in any version.
+    pub fn of(uid: &'a str) -> Self {
+        Self {
+            uid,
+            version: None,
+            grace: None,
+        }
+    }
+
+    /// The same, of that version alone.
+    #[must_use]
+    pub fn in_version(self, version: &'a str) -> Self {
+        Self {
+            version: Some(version),
+            ..self
+        }
+    }
+}
+
+/// The client of one API server. It does not wait forever: a response must be complete 30 s after
+/// its request, and a watch must have begun by then. Other responses than lists and watches have
+/// at most [4 MiB](crate::http::MAX_OBJECT_BYTES), as has each object of a list and each event of
+/// a watch. A silent watch ends five seconds after the server should have ended it, which is after
+/// 290 s.
 #[derive(Clone)]
 pub struct ApiClient {
     client: Client,
     /// The field manager.
     manager: &'static str,
+    observer: Option<ExchangeObserver>,
     /// Limits how many large responses are read at a time.
     large_response_permits: Arc<Semaphore>,
 }
@@ -148,9 +263,19 @@ impl ApiClient {
         Self {
             client,
             manager,
+            observer: None,
             large_response_permits: Arc::new(Semaphore::new(
                 response::MAX_CONCURRENT_LARGE,
             )),
+        }
+    }
+
+    /// The same, with each request shown to `observer`.
+    #[must_use]
+    pub fn observed_by(self, observer: ExchangeObserver) -> Self {
+        Self {
+            observer: Some(observer),
+            ..self
         }
     }
 
@@ -174,8 +299,8 @@ impl ApiClient {
         if !is_segment(at.name) {
             return Ok(None);
         }
-        let response = self.parsed(Method::GET, &at.path(), Vec::new(), at).await;
-        match response {
+        let response = self.receive(at.request("get", None, "")).await;
+        match response.and_then(|response| at.parse(&response.bytes)) {
             Err(kube::Error::Api(status))
                 if status.code == 404 && !is_about(&status, at.name) =>
             {
@@ -187,13 +312,8 @@ impl ApiClient {
 
     /// Reads any document that the server serves under `path`; `None` for a 404.
     pub async fn document(&self, path: &str) -> kube::Result<Option<Value>> {
-        let response = self.exchange(Method::GET, path, Vec::new(), JSON).await;
-        let response = match response {
-            Ok(response) => {
-                response::read_to_end(response, &self.large_response_permits).await
-            }
-            Err(error) => Err(error),
-        };
+        let request = Request::new("get", "discovery".to_owned(), path.to_owned());
+        let response = self.receive(request).await;
         found(response.and_then(|response| {
             let read = LEAN.read(&response.bytes);
             read.map_err(|error| response::parse_error(&error))
@@ -212,93 +332,59 @@ impl ApiClient {
         at: &Address<'_>,
         object: Vec<u8>,
     ) -> kube::Result<Value> {
-        let path = format!(
-            "{}?fieldManager={}&fieldValidation=Strict",
-            at.path(),
-            self.manager
-        );
-        self.send(Method::POST, &path, object, at).await
+        let query = format!("?fieldManager={}&fieldValidation=Strict", self.manager);
+        let request = at.request("create", None, &query);
+        self.write(at, request, object).await
     }
 
-    /// Applies a JSON merge patch (RFC 7386) to an object, or to its `subresource`.
+    /// Applies a patch to an object, or to its `subresource`.
     pub async fn patch(
         &self,
         at: &Address<'_>,
         subresource: Option<&str>,
-        patch: &Value,
-    ) -> kube::Result<Value> {
-        let tail = subresource
-            .map(|name| format!("/{name}"))
-            .unwrap_or_default();
-        let path = format!("{}{tail}?fieldManager={}", at.path(), self.manager);
-        self.send(Method::PATCH, &path, bytes(patch), at).await
-    }
-
-    /// Patches an object in another format than [`patch`](Self::patch).
-    pub async fn patch_as(
-        &self,
         format: PatchFormat,
-        at: &Address<'_>,
         patch: &Value,
     ) -> kube::Result<Value> {
         let force = match format {
             PatchFormat::Apply { force: true } => "&force=true",
-            PatchFormat::Apply { force: false }
-            | PatchFormat::Merge
-            | PatchFormat::Json => "",
+            _ => "",
         };
-        let path = format!("{}?fieldManager={}{force}", at.path(), self.manager);
-        let content = format.content();
-        let response = self
-            .exchange_as(content, Method::PATCH, &path, bytes(patch), JSON)
-            .await?;
-        let response =
-            response::read_to_end(response, &self.large_response_permits).await?;
-        at.parse(&response.bytes)
+        let query = format!("?fieldManager={}{force}", self.manager);
+        let request = Request {
+            content: format.content(),
+            ..at.request("patch", subresource, &query)
+        };
+        self.write(at, request, bytes(patch)).await
     }
 
-    /// Deletes the object of that uid with background propagation, and a pod with a grace period
-    /// in seconds if one is given. Returns the object if it still must be finalized, otherwise a
-    /// Status.
+    /// Deletes an object with background propagation, if it is what `deletion` says. Returns the
+    /// object if it still must be finalized, otherwise a Status.
     pub async fn delete(
         &self,
         at: &Address<'_>,
-        uid: &str,
-        grace: Option<u32>,
+        deletion: Deletion<'_>,
     ) -> kube::Result<Value> {
         let mut options = json!({
             "apiVersion": "v1",
             "kind": "DeleteOptions",
             "propagationPolicy": "Background",
-            "preconditions": {"uid": uid},
+            "preconditions": {"uid": deletion.uid},
         });
-        if let Some(seconds) = grace {
+        if let Some(version) = deletion.version {
+            options["preconditions"]["resourceVersion"] = json!(version);
+        }
+        if let Some(seconds) = deletion.grace {
             options["gracePeriodSeconds"] = json!(seconds);
         }
-        self.send(Method::DELETE, &at.path(), bytes(&options), at)
-            .await
+        let request = at.request("delete", None, "");
+        self.write(at, request, bytes(&options)).await
     }
 
     /// Replaces an object, if it still has the version that `object` contains.
     pub async fn replace(&self, at: &Address<'_>, object: &Value) -> kube::Result<Value> {
-        let path = format!("{}?fieldManager={}", at.path(), self.manager);
-        self.send(Method::PUT, &path, bytes(object), at).await
-    }
-
-    /// Deletes the object of that uid, if it still has that version.
-    pub async fn delete_version(
-        &self,
-        at: &Address<'_>,
-        uid: &str,
-        version: &str,
-    ) -> kube::Result<Value> {
-        let options = json!({
-            "apiVersion": "v1",
-            "kind": "DeleteOptions",
-            "preconditions": {"uid": uid, "resourceVersion": version},
-        });
-        self.send(Method::DELETE, &at.path(), bytes(&options), at)
-            .await
+        let query = format!("?fieldManager={}", self.manager);
+        let request = at.request("update", None, &query);
+        self.write(at, request, bytes(object)).await
     }
 
     /// Requests the eviction of the pod of that uid, with the pod's own grace period.
@@ -316,15 +402,13 @@ impl ApiClient {
                 "preconditions": {"uid": uid},
             },
         });
-        let path = format!("{}/eviction", at.path());
         // The response is a Status, or the eviction itself.
         let at = Address {
             projection: None,
             ..*at
         };
-        let response = self
-            .send(Method::POST, &path, bytes(&eviction), &at)
-            .await?;
+        let request = at.request("create", Some("eviction"), "");
+        let response = self.write(&at, request, bytes(&eviction)).await?;
         // For a pod with two disruption budgets, Kubernetes returns 201 with a refusal in the
         // body.
         let refusal = Status::deserialize(&response).ok();
@@ -334,70 +418,50 @@ impl ApiClient {
         }
     }
 
-    async fn send(
+    /// Sends a request with that body, and returns the object of the response.
+    async fn write(
         &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
         at: &Address<'_>,
+        request: Request<'_>,
+        body: Vec<u8>,
     ) -> kube::Result<Value> {
-        let mut object = self.parsed(method, path, body, at).await?;
+        let response = self.receive(Request { body, ..request }).await?;
+        let mut object = at.parse(&response.bytes)?;
         if let Some(projection) = at.projection {
             projection.complete(&mut object);
         }
         Ok(object)
     }
 
-    async fn parsed(
-        &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-        at: &Address<'_>,
-    ) -> kube::Result<Value> {
-        let response = self.exchange(method, path, body, JSON).await?;
-        let response =
-            response::read_to_end(response, &self.large_response_permits).await?;
-        at.parse(&response.bytes)
+    /// Sends a request, and reads the response to its end.
+    async fn receive(&self, request: Request<'_>) -> kube::Result<CompleteResponse<'_>> {
+        let deadline = Deadline::of_request();
+        let response = self.exchange(request, deadline).await?;
+        let permits = &self.large_response_permits;
+        deadline
+            .bound(response::read_to_end(response, permits))
+            .await
     }
 
     /// Sends a request. A refusal is returned as an error.
     async fn exchange(
         &self,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-        accept: &str,
+        request: Request<'_>,
+        deadline: Deadline,
     ) -> kube::Result<Response<Body>> {
-        let content = if method == Method::PATCH {
-            PatchFormat::Merge.content()
-        } else {
-            JSON
-        };
-        self.exchange_as(content, method, path, body, accept).await
-    }
-
-    async fn exchange_as(
-        &self,
-        content: &'static str,
-        method: Method,
-        path: &str,
-        body: Vec<u8>,
-        accept: &str,
-    ) -> kube::Result<Response<Body>> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header(http::header::ACCEPT, accept);
-        if !body.is_empty() {
-            request = request.header(http::header::CONTENT_TYPE, content);
+        let (verb, resource) = (request.verb, request.resource.clone());
+        let request = request.build().map_err(kube::Error::HttpError)?;
+        let response = deadline.bound(self.client.send(request)).await;
+        if let Some(observer) = &self.observer {
+            observer(&Exchange {
+                verb,
+                resource: &resource,
+                answer: response.as_ref().map(Response::status),
+            });
         }
-        let request = request
-            .body(Body::from(body))
-            .map_err(kube::Error::HttpError)?;
-        let response = self.client.send(request).await?;
+        let response = response?;
         if response.status().is_client_error() || response.status().is_server_error() {
-            return Err(response::read_error(response).await);
+            return Err(response::read_error(response, deadline).await);
         }
         Ok(response)
     }

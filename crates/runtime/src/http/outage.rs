@@ -1,12 +1,9 @@
 //! Logs once that a server does not respond.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use http::{Request, Response, StatusCode};
-use kube::Client;
-use kube::client::Body;
-use tower::service_fn;
+use http::StatusCode;
 
 /// Whether a server responds. That it does not affects every object, and is one line in the log;
 /// that it responds again is another.
@@ -41,6 +38,15 @@ impl Outage {
         self.state().failed > 0
     }
 
+    /// Records the HTTP status of a response, or why none arrived.
+    pub fn record(&self, answer: Result<StatusCode, &kube::Error>) {
+        match answer {
+            Err(error) => self.record_failure(error),
+            Ok(code) if is_of_gateway(code) => self.record_failure(&code),
+            Ok(_) => self.record_response(),
+        }
+    }
+
     fn record_failure(&self, why: &dyn fmt::Display) {
         let mut state = self.state();
         state.failed = state.failed.saturating_add(1);
@@ -67,32 +73,10 @@ impl Outage {
     }
 }
 
-/// A client like `client` that records in `outage` whether the server responds.
-pub fn track_outages(client: Client, outage: &Arc<Outage>) -> Client {
-    let namespace = client.default_namespace().to_owned();
-    let outage = outage.clone();
-    // Always ready: sending waits for its turn.
-    let service = service_fn(move |request: Request<Body>| {
-        let (client, outage) = (client.clone(), outage.clone());
-        async move {
-            let response = client.send(request).await;
-            match &response {
-                Err(error) => outage.record_failure(error),
-                Ok(response) if is_gateway(response) => {
-                    outage.record_failure(&response.status());
-                }
-                Ok(_) => outage.record_response(),
-            }
-            response
-        }
-    });
-    Client::new(service, namespace)
-}
-
 /// Whether a response is that of a gateway: the server itself did not respond.
-fn is_gateway<T>(response: &Response<T>) -> bool {
+fn is_of_gateway(code: StatusCode) -> bool {
     matches!(
-        response.status(),
+        code,
         StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT

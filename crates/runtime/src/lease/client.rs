@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::record::{LeaseName, LeaseTiming, Record, StoredLease};
 use super::{Observer, Replica};
 use crate::cache::WholeObject;
-use crate::http::{Address, ApiClient, error};
+use crate::http::{Address, ApiClient, Deletion, error};
 use crate::watch::{Retry, Selector, Sink, Watch, follow};
 
 /// The Lease kind.
@@ -100,9 +100,8 @@ impl LeaseClient {
     pub(super) async fn delete(&self, stored: &StoredLease) -> RequestResult<()> {
         let resource = leases();
         let at = self.address(&resource, &stored.name);
-        let request = self
-            .client
-            .delete_version(&at, &stored.uid, &stored.version);
+        let deletion = Deletion::of(&stored.uid).in_version(&stored.version);
+        let request = self.client.delete(&at, deletion);
         self.within(request, LEASE_CONFLICTS).await.map(|_| ())
     }
 

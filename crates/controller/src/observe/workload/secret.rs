@@ -8,7 +8,7 @@ use fivespot_capi::key::CLUSTER_NAME;
 use fivespot_capi::one_line;
 use fivespot_plan::Access;
 use fivespot_runtime::cache::{Task, WatchFailure, WholeObject};
-use fivespot_runtime::http::{Address, ApiClient};
+use fivespot_runtime::http::{Address, ApiClient, Exchange};
 use fivespot_runtime::watch::{Selector, Sink, Watch, follow};
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::ApiResource;
@@ -19,7 +19,6 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use super::{RETRY, Workload, follow_nodes};
 use crate::context::Context;
 use crate::observe::watch::retry;
-use crate::telemetry::metrics::count_requests;
 use crate::{failure, kubeconfig};
 
 /// The kubeconfig in use, and the watch of Nodes through it.
@@ -284,12 +283,9 @@ fn connect(context: &Context, kubeconfig: &[u8]) -> Result<ApiClient, String> {
     let access = kubeconfig::Access::parse(kubeconfig, context.options.workload_servers)
         .map_err(|error| error.to_string())?;
     let client = context.options.connect.connect(&access);
-    client
-        .map(|client| {
-            ApiClient::new(
-                count_requests(client, &context.metrics, "workload"),
-                name::FIELD_MANAGER,
-            )
-        })
-        .map_err(|error| failure::message(&error))
+    let client = client.map_err(|error| failure::message(&error))?;
+    let metrics = context.metrics.clone();
+    let observer =
+        move |exchange: &Exchange<'_>| metrics.count_request("workload", exchange);
+    Ok(ApiClient::new(client, name::FIELD_MANAGER).observed_by(Arc::new(observer)))
 }

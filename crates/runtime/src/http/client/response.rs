@@ -2,7 +2,9 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::time::Duration;
 
+use futures::FutureExt as _;
 use http::header::RETRY_AFTER;
 use http::{Response, StatusCode};
 use http_body_util::BodyExt as _;
@@ -10,7 +12,14 @@ use kube::client::Body;
 use kube::core::Status;
 use kube::core::response::StatusDetails;
 use serde::Deserialize;
+use thiserror::Error;
 use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, timeout_at};
+
+use crate::http::MAX_OBJECT_BYTES;
+
+/// How long a response may take, from the request to its last byte.
+pub(in crate::http) const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A response larger than this, in bytes, is read while few others of that size are.
 const LARGE_BYTES: usize = 64 << 10;
@@ -21,6 +30,47 @@ pub(super) const MAX_CONCURRENT_LARGE: usize = 2;
 /// How much of a refusal is read, in bytes: a larger one is not that of an API server.
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
+/// Why the rest of a response is not read.
+#[derive(Debug, Error)]
+enum BoundExceeded {
+    /// It takes too long.
+    #[error("the server did not complete its response within {} s", RESPONSE_TIMEOUT.as_secs())]
+    Time,
+    /// It is too large.
+    #[error("the server's response is larger than {MAX_OBJECT_BYTES} bytes")]
+    Bytes,
+}
+
+impl From<BoundExceeded> for kube::Error {
+    fn from(why: BoundExceeded) -> Self {
+        Self::Service(Box::new(why))
+    }
+}
+
+/// When a response must be complete.
+#[derive(Clone, Copy)]
+pub(super) struct Deadline(Instant);
+
+impl Deadline {
+    /// That of a request that is sent now.
+    pub(super) fn of_request() -> Self {
+        Self(Instant::now() + RESPONSE_TIMEOUT)
+    }
+
+    /// The output of `reading`.
+    ///
+    /// # Errors
+    /// There is none at the deadline.
+    pub(super) fn bound<T>(
+        self,
+        reading: impl Future<Output = kube::Result<T>>,
+    ) -> impl Future<Output = kube::Result<T>> {
+        // Not async: that would keep `reading` twice, and thousands wait at the same time.
+        let late = |_| Err(BoundExceeded::Time.into());
+        timeout_at(self.0, reading).map(move |read| read.unwrap_or_else(late))
+    }
+}
+
 /// A complete response. While a large one is held, other large ones wait.
 pub(super) struct CompleteResponse<'a> {
     pub(super) bytes: Vec<u8>,
@@ -30,7 +80,7 @@ pub(super) struct CompleteResponse<'a> {
 /// Reads a response to its end.
 ///
 /// # Errors
-/// It is cut off, or is larger than the client allows.
+/// It is cut off, or is larger than one object may be.
 pub(super) async fn read_to_end(
     response: Response<Body>,
     permits: &Semaphore,
@@ -39,7 +89,11 @@ pub(super) async fn read_to_end(
     let mut bytes = Vec::new();
     let mut permit = None;
     while let Some(chunk) = next_chunk(&mut body).await? {
-        if permit.is_none() && bytes.len() + chunk.len() > LARGE_BYTES {
+        let length = bytes.len() + chunk.len();
+        if length > MAX_OBJECT_BYTES {
+            return Err(BoundExceeded::Bytes.into());
+        }
+        if permit.is_none() && length > LARGE_BYTES {
             // The semaphore is never closed.
             permit = permits.acquire().await.ok();
         }
@@ -81,14 +135,17 @@ pub(super) fn is_end_of_watch(error: &kube::Error) -> bool {
 }
 
 /// The error of a response that refuses a request.
-pub(super) async fn read_error(response: Response<Body>) -> kube::Error {
+pub(super) async fn read_error(
+    response: Response<Body>,
+    deadline: Deadline,
+) -> kube::Error {
     let code = response.status();
     let after = response.headers().get(RETRY_AFTER);
     let after = after.and_then(|after| after.to_str().ok()?.parse().ok());
     let mut body = response.into_body();
     let mut bytes = Vec::new();
     while bytes.len() <= MAX_ERROR_BYTES {
-        match next_chunk(&mut body).await {
+        match deadline.bound(next_chunk(&mut body)).await {
             Ok(Some(chunk)) => bytes.extend_from_slice(&chunk),
             Ok(None) => break,
             // The status code has arrived in any case.
@@ -212,7 +269,8 @@ mod tests {
         let response = response
             .body(Body::from(long.to_string().into_bytes()))
             .unwrap();
-        let kube::Error::Api(status) = read_error(response).await else {
+        let error = read_error(response, Deadline::of_request()).await;
+        let kube::Error::Api(status) = error else {
             panic!("a refusal");
         };
         assert_eq!((status.code, &*status.message), (500, ""));

@@ -1,11 +1,16 @@
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use http::{Response, StatusCode};
+use bytes::Bytes;
+use futures::stream::{self, StreamExt as _};
+use http_body_util::StreamBody;
 use kube::client::Body;
 use kube::core::GroupVersionKind;
 
 use super::*;
 use crate::cache::{TOO_MANY, WholeObject};
+use crate::http::error::message;
+use crate::http::{MAX_OBJECT_BYTES, Outage};
 
 fn resource(group: &str, version: &str, kind: &str) -> ApiResource {
     ApiResource::from_gvk(&GroupVersionKind::gvk(group, version, kind))
@@ -21,7 +26,7 @@ fn server(
 ) -> (ApiClient, Arc<Mutex<Vec<ReceivedRequest>>>) {
     let requests = Arc::new(Mutex::new(Vec::new()));
     let own = requests.clone();
-    let service = tower::service_fn(move |request: Request<Body>| {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
         let (requests, content) = (own.clone(), content.clone());
         async move {
             let (head, body) = request.into_parts();
@@ -101,11 +106,17 @@ async fn an_eviction_has_the_uid_of_its_pod_as_the_precondition() {
 #[tokio::test]
 async fn a_deletion_has_the_uid_of_its_object_as_the_precondition() {
     let (api, requests) = server(StatusCode::OK, json!({"kind": "Status"}));
-    api.delete(&at(&pod(), "web"), "uid-1", None).await.unwrap();
+    let deletion = Deletion::of("uid-1");
+    api.delete(&at(&pod(), "web"), deletion).await.unwrap();
     let (method, _, body) = requests.lock().unwrap().remove(0);
     assert_eq!(method, Method::DELETE);
-    assert_eq!(body["preconditions"]["uid"], "uid-1");
+    assert_eq!(body["preconditions"], json!({"uid": "uid-1"}));
     assert_eq!(body["propagationPolicy"], "Background");
+    let deletion = deletion.in_version("7");
+    api.delete(&at(&pod(), "web"), deletion).await.unwrap();
+    let (_, _, body) = requests.lock().unwrap().remove(0);
+    let expected = json!({"uid": "uid-1", "resourceVersion": "7"});
+    assert_eq!(body["preconditions"], expected);
 }
 
 #[tokio::test]
@@ -205,7 +216,7 @@ async fn the_query_of_a_list_is_escaped() {
 #[tokio::test]
 async fn a_busy_server_says_when_it_is_asked_again() {
     let asked = async |code: u16, header: &'static str, body: Value| {
-        let service = tower::service_fn(move |_: Request<Body>| {
+        let service = tower::service_fn(move |_: http::Request<Body>| {
             let body = body.to_string().into_bytes();
             async move {
                 let response = Response::builder().status(code);
@@ -231,4 +242,161 @@ async fn a_busy_server_says_when_it_is_asked_again() {
         None
     );
     assert_eq!(asked(500, "7", json!("")).await, None);
+}
+
+/// A server whose responses have these pieces, each as long after the one before.
+fn slow_server(pause: Duration, pieces: Vec<Bytes>) -> ApiClient {
+    let service = tower::service_fn(move |_: http::Request<Body>| {
+        let pieces = stream::iter(pieces.clone()).then(move |piece| async move {
+            tokio::time::sleep(pause).await;
+            Ok::<_, kube::Error>(hyper::body::Frame::data(piece))
+        });
+        async { Ok::<_, kube::Error>(Response::new(StreamBody::new(pieces.boxed()))) }
+    });
+    ApiClient::new(Client::new(service, "default"), "5spot")
+}
+
+const LATE: &str = "the server did not complete its response within 30 s";
+
+#[tokio::test(start_paused = true)]
+async fn a_response_that_does_not_end_in_time_is_given_up() {
+    let pieces = ["{\"items\": [", "]}"].map(|it| Bytes::from_static(it.as_bytes()));
+    let api = slow_server(Duration::from_secs(29), pieces.to_vec());
+    let object = api.get(&at(&pod(), "web")).await.unwrap_err();
+    assert_eq!(message(&object), LATE);
+    let page = api.page(&at(&pod(), ""), &[], |_| Ok(())).await;
+    assert_eq!(message(&page.unwrap_err()), LATE);
+    let api = slow_server(Duration::from_secs(14), pieces.to_vec());
+    assert!(api.get(&at(&pod(), "web")).await.unwrap().is_some());
+    api.page(&at(&pod(), ""), &[], |_| Ok(())).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_to_a_silent_server_is_given_up_and_counts_as_an_outage() {
+    let service = tower::service_fn(|_: http::Request<Body>| {
+        std::future::pending::<kube::Result<Response<Body>>>()
+    });
+    let outage = Arc::new(Outage::new("the server"));
+    let observed = outage.clone();
+    let api = ApiClient::new(Client::new(service, "default"), "5spot")
+        .observed_by(Arc::new(move |exchange| observed.record(exchange.answer)));
+    let read = api.get(&at(&pod(), "web")).await;
+    assert_eq!(message(&read.unwrap_err()), LATE);
+    assert!(outage.is_active());
+    let watch = api.watch(&at(&pod(), ""), &[], "1").await;
+    assert_eq!(message(&watch.unwrap_err()), LATE);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_is_not_limited_in_time() {
+    let event = json!({"type": "MODIFIED", "object": {"metadata": {"name": "web"}}});
+    let event = Bytes::from(format!("{event}\n"));
+    let api = slow_server(Duration::from_secs(280), vec![event; 3]);
+    let pods = pod();
+    let at = at(&pods, "");
+    let mut events = api.watch(&at, &[], "1").await.unwrap();
+    let mut found = 0;
+    while events.next(&at).await.unwrap().is_some() {
+        found += 1;
+    }
+    assert_eq!(found, 3);
+}
+
+#[tokio::test]
+async fn only_a_list_may_be_larger_than_an_object() {
+    let half = "x".repeat(MAX_OBJECT_BYTES / 2);
+    let pieces = [
+        format!("{{\"items\": [{{\"a\": \"{half}\"}}, "),
+        format!("{{\"a\": \"{half}\"}}]}}"),
+    ];
+    let api = slow_server(Duration::ZERO, pieces.map(Bytes::from).to_vec());
+    let pods = pod();
+    let object = api.get(&at(&pods, "web")).await.unwrap_err();
+    assert_eq!(
+        message(&object),
+        format!("the server's response is larger than {MAX_OBJECT_BYTES} bytes")
+    );
+    let mut found = 0;
+    let each = |_| {
+        found += 1;
+        Ok(())
+    };
+    api.page(&at(&pods, ""), &[], each).await.unwrap();
+    assert_eq!(found, 2);
+}
+
+#[tokio::test]
+async fn an_object_of_a_list_or_an_event_that_is_too_large_is_not_read_to_its_end() {
+    let pieces = vec![Bytes::from("x".repeat(MAX_OBJECT_BYTES / 2)); 3];
+    let begun = |text: &'static str| {
+        let first = [Bytes::from_static(text.as_bytes())];
+        slow_server(
+            Duration::ZERO,
+            first.into_iter().chain(pieces.clone()).collect(),
+        )
+    };
+    let pods = pod();
+    let at = at(&pods, "");
+    let api = begun("{\"items\": [{\"a\": \"");
+    let page = api.page(&at, &[], |_| Ok(())).await.unwrap_err();
+    let api = begun("{\"type\": \"MODIFIED\", \"object\": {\"a\": \"");
+    let mut events = api.watch(&at, &[], "1").await.unwrap();
+    let event = events.next(&at).await.unwrap_err();
+    let expected = format!(
+        "an object in the server's response is larger than {MAX_OBJECT_BYTES} bytes"
+    );
+    assert_eq!([message(&page), message(&event)], [&*expected, &*expected]);
+}
+
+#[tokio::test]
+async fn a_gateway_that_responds_for_its_server_counts_as_an_outage() {
+    let outage = Outage::new("the server");
+    for (code, is_active) in [
+        (503, true),
+        (502, true),
+        (504, true),
+        (500, false),
+        (200, false),
+    ] {
+        outage.record(Ok(StatusCode::from_u16(code).unwrap()));
+        assert_eq!(outage.is_active(), is_active, "{code}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_shown_by_verb_and_resource() {
+    let (api, _) = server(StatusCode::OK, json!({}));
+    let shown = Arc::new(Mutex::new(Vec::new()));
+    let all = shown.clone();
+    let api = api.observed_by(Arc::new(move |exchange| {
+        let code = exchange.answer.map_or(0, |code| code.as_u16());
+        let request = format!("{} {} {code}", exchange.verb, exchange.resource);
+        all.lock().unwrap().push(request);
+    }));
+    let (pods, object) = (pod(), json!({}));
+    let [all, web] = [at(&pods, ""), at(&pods, "web")];
+    let merge = PatchFormat::Merge;
+    api.get(&web).await.unwrap();
+    let _ = api.page(&all, &[], |_| Ok(())).await;
+    api.watch(&all, &[], "1").await.unwrap();
+    api.create(&all, &object).await.unwrap();
+    api.replace(&web, &object).await.unwrap();
+    api.patch(&web, Some("status"), merge, &object)
+        .await
+        .unwrap();
+    api.delete(&web, Deletion::of("uid-1")).await.unwrap();
+    api.evict(&web, "uid-1").await.unwrap();
+    api.document("/apis/cluster.x-k8s.io").await.unwrap();
+    let expected = [
+        "get pods 200",
+        "list pods 200",
+        "watch pods 200",
+        "create pods 200",
+        "update pods 200",
+        "patch pods/status 200",
+        "delete pods 200",
+        "create pods/eviction 200",
+        "get discovery 200",
+    ];
+    assert_eq!(*shown.lock().unwrap(), expected);
 }

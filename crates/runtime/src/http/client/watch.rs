@@ -4,14 +4,14 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
-use http::Method;
 use kube::client::Body;
 use kube::core::Status;
 use serde::Deserialize;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
-use super::{Address, ApiClient, Form, response};
+use super::response::{self, Deadline};
+use super::{Address, ApiClient, Form, Request};
 use crate::cache::{LEAN, MaskSeed, ValueLimit};
 use crate::http::chunks::{EventSplitter, ListSplitter, SplitError};
 
@@ -107,14 +107,15 @@ impl ApiClient {
         query: &[(&str, &str)],
         mut each: impl FnMut(Value) -> kube::Result<()>,
     ) -> kube::Result<Page> {
-        let path = format!("{}{}", at.path(), query_string(query));
-        let accept = at.accept(Form::List);
-        let response = self
-            .exchange(Method::GET, &path, Vec::new(), accept)
-            .await?;
+        let deadline = Deadline::of_request();
+        let request = Request {
+            accept: at.accept(Form::List),
+            ..at.request("list", None, &query_string(query))
+        };
+        let response = self.exchange(request, deadline).await?;
         let mut body = response.into_body();
         let mut items = ListSplitter::default();
-        while let Some(chunk) = response::next_chunk(&mut body).await? {
+        while let Some(chunk) = deadline.bound(response::next_chunk(&mut body)).await? {
             items.push(&chunk, |item| -> Result<(), Stop> {
                 each(at.parse(item)?).map_err(Stop::Error)
             })?;
@@ -151,11 +152,11 @@ impl ApiClient {
             ("allowWatchBookmarks", "true"),
             ("resourceVersion", version),
         ]);
-        let path = format!("{}{}", at.path(), query_string(&query));
-        let accept = at.accept(Form::Object);
-        let response = self
-            .exchange(Method::GET, &path, Vec::new(), accept)
-            .await?;
+        let request = Request {
+            accept: at.accept(Form::Object),
+            ..at.request("watch", None, &query_string(&query))
+        };
+        let response = self.exchange(request, Deadline::of_request()).await?;
         Ok(EventStream {
             body: response.into_body(),
             lines: EventSplitter::default(),

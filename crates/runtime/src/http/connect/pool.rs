@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::Request;
+use http::{Request, Uri};
 use http_body_util::BodyExt as _;
 use hyper_rustls::{FixedServerNameResolver, HttpsConnectorBuilder};
 use hyper_timeout::TimeoutConnector;
@@ -16,10 +16,8 @@ use kube::{Client, Config};
 use rustls::pki_types::ServerName;
 use tower::{BoxError, ServiceBuilder, service_fn};
 
-use super::CONNECT_TIMEOUT;
-use super::bounds::{self, Bounds};
 use super::resolve::Resolver;
-use crate::http::is_watch;
+use super::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT};
 
 /// How often a silent server is pinged, and how long it may take to respond.
 const PING: Duration = Duration::from_secs(15);
@@ -50,15 +48,11 @@ const MAX_REQUEST_CONNECTIONS: usize = 8;
 /// given up by its reader, even if responses to others arrive on its connection.
 ///
 /// If the server that `config` names does not support HTTP/2, there are as many connections as
-/// needed. Responses are bounded by `bounds`, and names are resolved by `resolver`.
+/// needed. Names are resolved by `resolver`.
 ///
 /// # Errors
 /// The certificate, the key or the token of `config` cannot be used.
-pub(super) fn client(
-    config: &Config,
-    bounds: Bounds,
-    resolver: Resolver,
-) -> Result<Client, kube::Error> {
+pub(super) fn client(config: &Config, resolver: Resolver) -> Result<Client, kube::Error> {
     let mut http = HttpConnector::new_with_resolver(resolver);
     http.enforce_http(false);
     http.set_nodelay(true);
@@ -74,7 +68,7 @@ pub(super) fn client(
     let mut connector =
         TimeoutConnector::new(builder.enable_all_versions().wrap_connector(http));
     connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
-    connector.set_write_timeout(Some(bounds.time));
+    connector.set_write_timeout(Some(RESPONSE_TIMEOUT));
     let dial = move || {
         legacy::Builder::new(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -100,13 +94,20 @@ pub(super) fn client(
         }
     });
     let service = ServiceBuilder::new()
-        .layer(bounds::layer(bounds))
         .layer(config.base_uri_layer())
         .option_layer(config.auth_layer()?)
         .layer(config.extra_headers_layer()?)
         .map_err(BoxError::from)
         .service(send);
     Ok(Client::new(service, config.default_namespace.clone()))
+}
+
+/// Whether the response is a stream that lasts until it is closed.
+fn is_watch(uri: &Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|pair| pair == "watch=true" || pair == "watch=1")
 }
 
 /// A request's or a watch's share of a connection. It is released when the last clone is dropped.
