@@ -140,9 +140,7 @@ async fn read(source: &Source<'_>, value: Value) -> Result<Observation, Incomple
     let class = class::resolve(source, &mut object, &mut specs).await?;
     let mut schedule = schedule_inputs::schedule_inputs(source, &mut object).await?;
     // The class has part of the schedule: its lead time and its end.
-    if let Fact::Unknown(unknown) = class {
-        schedule.unknown = Some(unknown);
-    }
+    schedule.unknown = class.or(schedule.unknown);
     let contract = contract(source).await;
     let machine = machine(source, &contract).await?;
     let known = machine.known().and_then(Option::as_ref);

@@ -80,6 +80,18 @@ async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     reconcile.0.fenced(work).await
 }
 
+/// Why the objects of a cache are unknown; `None` also if their kind is not served, so that there are
+/// none.
+fn unlisted(
+    source: &Source<'_>,
+    informer: &KindInformer,
+) -> Result<Option<Unknown>, Incomplete> {
+    let unknown = source.unlisted(informer, &source.key.namespace)?;
+    // A path that is missing for a moment does not release the Nodes of machines.
+    let has_none = informer.projection == CachedKind::Override || !informer.was_listed();
+    Ok(unknown.filter(|why| !(has_none && matches!(why, Unknown::NotServed { .. }))))
+}
+
 /// Reads an object with its managed fields.
 #[derive(Debug)]
 struct WithManagers;
@@ -148,7 +160,7 @@ impl Reconcile<'_> {
         let spec = &mut object.spec.schedule;
         let mut schedule = schedule_inputs::without_overrides(&source, spec).await?;
         let overrides = context.override_cache();
-        schedule.unknown = self.unlisted(&overrides)?.or(schedule.unknown);
+        schedule.unknown = unlisted(&source, &overrides)?.or(schedule.unknown);
         if overrides.health(&own.namespace) == Health::Synced {
             let own = context.overrides.of_capacity(own);
             schedule.overrides = context.overrides.in_schedule(&own);
@@ -156,11 +168,11 @@ impl Reconcile<'_> {
         let (mut governor, mut governor_unknown) = (None, None);
         if let Some(node) = &object.spec.node_name {
             let machines = context.machines_of_nodes();
-            governor_unknown = self.unlisted(&machines)?;
+            governor_unknown = unlisted(&source, &machines)?;
             let term = machine_node_term(&own.namespace, node);
             governor = machines.store.found_by(&term).into_iter().next();
         }
-        let located = locate(context, own, object).await?;
+        let located = locate(&source, object).await?;
         let facts = CapacityFacts {
             schedule,
             target: located.fact.clone(),
@@ -169,29 +181,6 @@ impl Reconcile<'_> {
             rival: None,
         };
         Ok((facts, located))
-    }
-
-    /// Why the objects of a cache are unknown, whose list enqueues the key then; `None` also if their
-    /// kind is not served, so that there are none.
-    fn unlisted(&self, informer: &KindInformer) -> Result<Option<Unknown>, Incomplete> {
-        let health = informer.health(&self.0.key.namespace);
-        if health != Health::Synced {
-            informer.add_waiting(self.0.key);
-        }
-        match health {
-            Health::Synced => Ok(None),
-            Health::Loading => Err(Incomplete::NotYet),
-            Health::Failing(why) => Ok(match failure::of_watch(&why) {
-                // A path that is missing for a moment does not release the Nodes of machines.
-                Unknown::NotServed { .. }
-                    if informer.projection == CachedKind::Override
-                        || !informer.was_listed() =>
-                {
-                    None
-                }
-                unknown => Some(unknown),
-            }),
-        }
     }
 
     /// Plans, and reads from the server what the plan asks for.

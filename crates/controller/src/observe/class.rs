@@ -6,14 +6,13 @@ use std::sync::Arc;
 use fivespot_api::{ScheduledMachine, ScheduledMachineClassSpec};
 use fivespot_plan::{Fact, Specs, Unknown};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::Health;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::Incomplete;
 use super::management::Source;
 use crate::kind;
-use crate::observe::projection::{CachedKind, class_term};
+use crate::observe::projection::{CachedKind, KindInformer, class_term};
 use crate::observe::read_class::ReadClass;
 use crate::provider_specs;
 
@@ -26,82 +25,69 @@ fn read_class(stored: &Value) -> Option<Arc<ReadClass>> {
     }))
 }
 
-/// A class, and its object if that was parsed just now.
-#[derive(Default)]
-struct Found {
-    class: Option<Arc<ReadClass>>,
-    stored: Option<Value>,
-}
-
 /// Replaces the reference of `object` to a class by what the class sets, and `specs` by the specs
-/// of the class. Returns the stored class if there is one and it was not read before, or why it is
-/// unknown.
+/// of the class. Returns why the class is unknown, if it is.
 pub(super) async fn resolve(
     source: &Source<'_>,
     object: &mut ScheduledMachine,
     specs: &mut Specs,
-) -> Result<Fact<Option<Value>>, Incomplete> {
+) -> Result<Option<Unknown>, Incomplete> {
     let none = BTreeMap::new();
     let Some(name) = object.spec.class_ref.as_ref().map(|it| it.name.clone()) else {
-        return Ok(Fact::Known(None));
+        return Ok(None);
     };
-    let Found { class, stored } = match find(source, &name).await? {
-        Fact::Known(found) => found,
-        Fact::Unknown(Unknown::NotServed { .. }) => Found::default(),
-        Fact::Unknown(unknown) => return Ok(Fact::Unknown(unknown)),
+    let class = match find(source, &name).await? {
+        Fact::Known(class) => class,
+        Fact::Unknown(Unknown::NotServed { .. }) => None,
+        Fact::Unknown(unknown) => return Ok(Some(unknown)),
     };
     let Some(class) = class else {
         object.spec.resolve(None, &none);
-        return Ok(Fact::Known(None));
+        return Ok(None);
     };
     let labels = if class.prepared.spec.namespace_selector.is_some() {
         match labels(source).await? {
             Ok(labels) => labels,
-            Err(unknown) => return Ok(Fact::Unknown(unknown)),
+            Err(unknown) => return Ok(Some(unknown)),
         }
     } else {
         none
     };
     object.spec.resolve(Some(&class.prepared), &labels);
     specs.clone_from(&class.specs);
-    Ok(Fact::Known(stored))
+    Ok(None)
 }
 
 /// The class of that name. A version of it in the cache is parsed once for all its machines.
-async fn find(source: &Source<'_>, name: &str) -> Result<Fact<Found>, Incomplete> {
+async fn find(
+    source: &Source<'_>,
+    name: &str,
+) -> Result<Fact<Option<Arc<ReadClass>>>, Incomplete> {
     // Admission refuses it, and it would name all classes.
     if name.is_empty() {
-        return Ok(Fact::Known(Found::default()));
+        return Ok(Fact::Known(None));
     }
-    let context = source.context;
+    // One that is read live may have its specs.
+    if source.is_live() {
+        let found = stored(source, name).await;
+        return Ok(found.and_then(|of| Fact::Known(of.as_ref().and_then(read_class))));
+    }
+    let (classes, term) = (&source.context.classes, class_term(name));
+    let informer = informer(source);
+    let at = Key::new("", name);
+    source
+        .read_once(&informer, at, classes, &term, read_class)
+        .await
+}
+
+/// The class of that name, read live.
+pub(super) async fn stored(source: &Source<'_>, name: &str) -> Fact<Option<Value>> {
+    source.live_at(&informer(source), Key::new("", name)).await
+}
+
+fn informer(source: &Source<'_>) -> Arc<KindInformer> {
     let resource = kind::scheduled_machine_class();
-    let term = class_term(name);
-    let informer = context.informer(&resource, CachedKind::Class);
-    if !source.is_live()
-        && informer.health("") == Health::Synced
-        && let Some(cached) = informer.store.get(&Key::new("", name))
-        && let Some(class) = context.classes.get(&term, cached.version.as_str())
-    {
-        let stored = None;
-        return Ok(Fact::Known(Found { class, stored }));
-    }
-    let found = source
-        .object_of_cluster(&resource, CachedKind::Class, name)
-        .await?;
-    Ok(found.and_then(|stored| {
-        let class = stored.as_ref().and_then(|stored| {
-            let version = stored["metadata"]["resourceVersion"].as_str();
-            let version = version.unwrap_or_default();
-            // One that is read live may have its specs.
-            if source.is_live() {
-                read_class(stored)
-            } else {
-                let read = || read_class(stored);
-                context.classes.get_or_read(&term, version, read)
-            }
-        });
-        Fact::Known(Found { class, stored })
-    }))
+    source.context.informer(&resource, CachedKind::Class)
 }
 
 /// The labels of the namespace.
@@ -109,9 +95,8 @@ async fn labels(
     source: &Source<'_>,
 ) -> Result<Result<BTreeMap<String, String>, Unknown>, Incomplete> {
     let (resource, name) = (kind::namespace(), &source.key.namespace);
-    let found = source
-        .object_of_cluster(&resource, CachedKind::Namespace, name)
-        .await?;
+    let informer = source.context.informer(&resource, CachedKind::Namespace);
+    let found = source.read_at(&informer, Key::new("", name)).await?;
     Ok(match found {
         Fact::Known(Some(found)) => {
             let labels = found["metadata"]["labels"].clone();

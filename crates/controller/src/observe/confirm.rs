@@ -65,20 +65,20 @@ async fn confirm_class(
     actions: &mut [Action],
 ) -> bool {
     let mut specs = Specs::Included;
-    let found = class::resolve(source, &mut object, &mut specs).await;
-    let Ok(Fact::Known(Some(stored))) = found else {
+    let resolved = class::resolve(source, &mut object, &mut specs).await;
+    let class = object.spec.class.as_ref();
+    let class = class.filter(|class| class.problem.is_none());
+    let (Ok(None), Some(class)) = (resolved, class) else {
         return false;
     };
-    let class = object.spec.class.as_ref();
-    if class.is_none_or(|class| class.problem.is_some()) {
-        return false;
-    }
     if specs != Specs::Included {
         return true;
     }
+    let Fact::Known(Some(stored)) = class::stored(source, &class.name).await else {
+        return false;
+    };
     let host = object.status.as_ref().and_then(|of| of.host.as_deref());
-    let pool = class.and_then(|class| class.pool.clone());
-    let patch = pool.as_ref().zip(host);
+    let patch = class.pool.as_ref().zip(host);
     let patch = patch.and_then(|(pool, host)| pool.patch(host));
     // A recorded host that the class does not have any more is given back first.
     if host.is_some() && patch.is_none() {

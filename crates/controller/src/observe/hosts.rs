@@ -11,7 +11,6 @@ use serde_json::Value;
 
 use super::Incomplete;
 use super::management::Source;
-use crate::failure;
 use crate::kind::{cache_name, lease};
 use crate::observe::projection::{CachedKind, KindInformer, claims_term, host_term};
 
@@ -86,18 +85,11 @@ fn unknown(
     source: &Source<'_>,
     informer: &KindInformer,
 ) -> Result<Option<Unknown>, Incomplete> {
-    match informer.health(&source.context.options.claim_namespace) {
-        Health::Synced => Ok(None),
-        Health::Loading if source.is_live() => Ok(None),
-        Health::Loading => {
-            informer.add_waiting(source.key);
-            Err(Incomplete::NotYet)
-        }
-        Health::Failing(failure) => {
-            informer.add_waiting(source.key);
-            Ok(Some(failure::of_watch(&failure)))
-        }
+    let namespace = &source.context.options.claim_namespace;
+    if source.is_live() && informer.health(namespace) == Health::Loading {
+        return Ok(None);
     }
+    source.unlisted(informer, namespace)
 }
 
 fn read(lease: &Value) -> Option<(HostClaim, &str)> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fivespot_capi::{Contract, Reference, version};
-use fivespot_plan::{Fact, Freshness};
+use fivespot_plan::{Fact, Freshness, Unknown};
 use kube::api::ApiResource;
 use serde_json::Value;
 
@@ -44,17 +44,6 @@ impl Source<'_> {
     ) -> Result<Fact<Option<Value>>, Incomplete> {
         let informer = self.context.informer(resource, projection);
         self.read(&informer, name).await
-    }
-
-    /// An object in no namespace. The first call starts the watch of its kind.
-    pub(super) async fn object_of_cluster(
-        &self,
-        resource: &ApiResource,
-        projection: CachedKind,
-        name: &str,
-    ) -> Result<Fact<Option<Value>>, Incomplete> {
-        let informer = self.context.informer(resource, projection);
-        self.read_at(&informer, Key::new("", name)).await
     }
 
     /// What `read` makes of an object, which `once` keeps for each version of it; `None` if there is
@@ -247,19 +236,27 @@ impl Source<'_> {
         informer: &KindInformer,
         at: &Key,
     ) -> Result<Fact<Option<Value>>, Incomplete> {
-        match informer.health(&at.namespace) {
-            Health::Synced => {
-                let found = informer.store.get(at);
-                Ok(Fact::Known(found.map(|object| object.value())))
-            }
-            Health::Loading => {
-                informer.add_waiting(self.key);
-                Err(Incomplete::NotYet)
-            }
-            Health::Failing(failure) => {
-                informer.add_waiting(self.key);
-                Ok(Fact::Unknown(failure::of_watch(&failure)))
-            }
+        Ok(match self.unlisted(informer, &at.namespace)? {
+            Some(unknown) => Fact::Unknown(unknown),
+            None => Fact::Known(informer.store.get(at).map(|object| object.value())),
+        })
+    }
+
+    /// Why the objects of a namespace, or those in none, are not in their cache, whose list enqueues
+    /// the key then; `None` if they are.
+    pub(crate) fn unlisted(
+        &self,
+        informer: &KindInformer,
+        namespace: &str,
+    ) -> Result<Option<Unknown>, Incomplete> {
+        let health = informer.health(namespace);
+        if health != Health::Synced {
+            informer.add_waiting(self.key);
+        }
+        match health {
+            Health::Synced => Ok(None),
+            Health::Loading => Err(Incomplete::NotYet),
+            Health::Failing(failure) => Ok(Some(failure::of_watch(&failure))),
         }
     }
 }

@@ -206,17 +206,10 @@ async fn overrides_of(
             Err(unknown) => return Ok(Err(unknown)),
         }
     }
-    match health {
-        Health::Synced => Ok(Ok(source.context.overrides.of_machine(source.key, labels))),
-        Health::Loading => {
-            informer.add_waiting(source.key);
-            Err(Incomplete::NotYet)
-        }
-        Health::Failing(failure) => {
-            informer.add_waiting(source.key);
-            Ok(Err(failure::of_watch(&failure)))
-        }
-    }
+    Ok(match source.unlisted(&informer, &source.key.namespace)? {
+        Some(unknown) => Err(unknown),
+        None => Ok(source.context.overrides.of_machine(source.key, labels)),
+    })
 }
 
 /// Whether an override can change what is done. It cannot stop a removal by the kill switch or by

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fivespot_api::ScheduledCapacity;
 use fivespot_plan::{Fact, Unknown};
 use fivespot_runtime::Key;
-use fivespot_runtime::cache::{CacheProjection as _, Health, Projection, Version};
+use fivespot_runtime::cache::{CacheProjection as _, Projection, Version};
 use fivespot_runtime::http::Address;
 use serde_json::Value;
 
@@ -14,6 +14,7 @@ use crate::failure;
 use crate::kind::cache_name;
 use crate::observe::Incomplete;
 use crate::observe::discovery::ServedKind;
+use crate::observe::management::Source;
 use crate::observe::projection::{CachedKind, KindInformer};
 
 /// The target as it was observed.
@@ -69,10 +70,10 @@ impl Located {
 
 /// Finds the target. The first call for a kind starts its watch.
 pub(super) async fn locate(
-    context: &Arc<Context>,
-    own: &Key,
+    source: &Source<'_>,
     object: &ScheduledCapacity,
 ) -> Result<Located, Incomplete> {
+    let (context, own) = (source.context, source.key);
     let target = &object.spec.target;
     let unknown = |unknown: Unknown| Located {
         fact: Fact::Unknown(unknown),
@@ -109,16 +110,9 @@ pub(super) async fn locate(
     };
     let named = target.name.as_deref().unwrap_or(&own.name);
     let key = Key::new(namespace, named);
-    let fact = match informer.health(namespace) {
-        Health::Loading => {
-            informer.add_waiting(own);
-            return Err(Incomplete::NotYet);
-        }
-        Health::Failing(why) => {
-            informer.add_waiting(own);
-            Fact::Unknown(failure::of_watch(&why))
-        }
-        Health::Synced => match informer.store.get(&key) {
+    let fact = match source.unlisted(&informer, namespace)? {
+        Some(unknown) => Fact::Unknown(unknown),
+        None => match informer.store.get(&key) {
             None => Fact::Known(None),
             Some(found) if !found.is_name_only() => Fact::Known(Some(found.value())),
             Some(_) => {
