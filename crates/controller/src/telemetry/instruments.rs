@@ -1,20 +1,19 @@
 //! Reads the metrics and the health of a running controller.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock, Weak};
 
 use fivespot_api::Phase;
 use fivespot_api::condition::Reason;
 use fivespot_plan::Unknown;
-use jiff::SignedDuration;
 use kubemu_https::{Detail, ProbeResponse};
 use serde_json::json;
 
+use crate::Controllers;
 use crate::context::Context;
 use crate::failure;
 use crate::observe::projection::{CachedKind, KindInformer};
 use crate::telemetry::health::{Check, Health};
-use crate::telemetry::metrics::{Levels, Metrics};
+use crate::telemetry::metrics::Metrics;
 use fivespot_runtime::cache::Health as CacheHealth;
 use fivespot_runtime::lease::Role;
 use fivespot_runtime::queue::WorkQueue;
@@ -59,8 +58,8 @@ impl Instruments {
 
     /// The metrics, in the OpenMetrics text format.
     pub fn metrics(&self) -> String {
-        let levels = self.context().map(|context| levels(&context));
-        self.0.metrics.text(&levels.unwrap_or_default())
+        measure(&self.0.metrics, self.context().as_deref());
+        self.0.metrics.text()
     }
 
     /// Whether the controller is ready to act, or to take over.
@@ -219,38 +218,58 @@ fn lease(context: &Context) -> Check {
     }
 }
 
-fn levels(context: &Context) -> Levels {
-    let mut phases: BTreeMap<&'static str, u64> = BTreeMap::new();
-    for phase in Phase::ALL {
-        phases.insert(phase.as_str(), 0);
+/// Sets the gauges, and counts the time that machines have been in their phases. Nothing is shown of
+/// a controller that has ended.
+fn measure(metrics: &Metrics, context: Option<&Context>) {
+    for gauge in [
+        &metrics.active,
+        &metrics.oldest_pending,
+        &metrics.queue,
+        &metrics.is_leader,
+        &metrics.capacity_is_leader,
+        &metrics.shards,
+        &metrics.orphans,
+    ] {
+        gauge.set(0);
+    }
+    // A reason that no ScheduledMachine has any more is not shown with its last value.
+    metrics.unready.clear();
+    let Some(context) = context else { return };
+    let phase = |phase: Phase| ("phase", phase.as_str().to_owned());
+    for any in Phase::ALL {
+        metrics.by_phase.get_or_create(&[phase(any)]).set(0);
     }
     let now = context.clock.now();
-    let mut unready: BTreeMap<String, u64> = BTreeMap::new();
-    let mut by_namespace_and_phase: BTreeMap<(String, &'static str), u64> =
-        BTreeMap::new();
-    let mut oldest_pending = SignedDuration::ZERO;
+    let elapsed = metrics.since_last(now).as_secs_f64();
     for (key, reported) in context.reported() {
         if !context.is_own(&key) {
             continue;
         }
-        let phase = reported.phase.as_str();
-        *phases.entry(phase).or_default() += 1;
-        *by_namespace_and_phase
-            .entry((key.namespace.clone(), phase))
-            .or_default() += 1;
-        if let Some(found) = reported.unready {
-            if reported.phase == Phase::Pending {
-                oldest_pending = oldest_pending.max(now.duration_since(found.since));
-            }
-            *unready.entry(found.reason.into()).or_default() += 1;
+        metrics
+            .by_phase
+            .get_or_create(&[phase(reported.phase)])
+            .inc();
+        let namespace = ("namespace", key.namespace.clone());
+        let labels = [namespace, phase(reported.phase)];
+        metrics
+            .machine_seconds
+            .get_or_create(&labels)
+            .inc_by(elapsed);
+        metrics
+            .active
+            .inc_by(i64::from(reported.phase == Phase::Active));
+        let Some(unready) = reported.unready else {
+            continue;
+        };
+        if reported.phase == Phase::Pending {
+            let waited = now.duration_since(unready.since).as_secs();
+            let longest = metrics.oldest_pending.get().max(waited);
+            metrics.oldest_pending.set(longest);
         }
+        let labels = [("reason", unready.reason.into())];
+        metrics.unready.get_or_create(&labels).inc();
     }
-    let shards = match context.role() {
-        Role::Sharing { held, .. } => held,
-        _ => 0,
-    };
-    let is_acting = context.fence.is_in_force();
-    let controllers = context.options.controllers;
+    let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
     let others = [
         &context.overrides.kind,
         &context.capacities,
@@ -259,16 +278,14 @@ fn levels(context: &Context) -> Levels {
     let schedules = context.spot_schedules.iter().map(|of| &of.kind);
     let others = others.into_iter().chain(schedules).map(|of| &of.queue);
     let due: usize = others.chain([&context.queue]).map(WorkQueue::due).sum();
-    Levels {
-        now: Some(now),
-        phases: phases.into_iter().collect(),
-        unready,
-        oldest_pending,
-        by_namespace_and_phase,
-        due: u64::try_from(due).unwrap_or(u64::MAX),
-        acts_on_machines: controllers.machines && is_acting,
-        acts_on_capacities: controllers.capacity && is_acting,
-        shards: u64::from(shards),
-        orphans: u64::try_from(context.orphans()).unwrap_or(u64::MAX),
+    metrics.queue.set(number(due));
+    let is_acting = context.fence.is_in_force();
+    let Controllers { machines, capacity } = context.options.controllers;
+    metrics.is_leader.set(i64::from(machines && is_acting));
+    let acts_on_capacities = i64::from(capacity && is_acting);
+    metrics.capacity_is_leader.set(acts_on_capacities);
+    if let Role::Sharing { held, .. } = context.role() {
+        metrics.shards.set(held.into());
     }
+    metrics.orphans.set(number(context.orphans()));
 }

@@ -4,7 +4,6 @@
 mod process;
 mod table;
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
@@ -56,15 +55,15 @@ pub(crate) struct Metrics {
     reconciliations: Counters<2>,
     durations: Family<Labels<1>, Histogram>,
     lateness: Histogram,
-    active: Gauge,
-    by_phase: Family<Labels<1>, Gauge>,
-    unready: Family<Labels<1>, Gauge>,
-    oldest_pending: Gauge,
+    pub(super) active: Gauge,
+    pub(super) by_phase: Family<Labels<1>, Gauge>,
+    pub(super) unready: Family<Labels<1>, Gauge>,
+    pub(super) oldest_pending: Gauge,
     ready_lateness: Histogram,
-    machine_seconds: Family<Labels<2>, Counter<f64, AtomicU64>>,
+    pub(super) machine_seconds: Family<Labels<2>, Counter<f64, AtomicU64>>,
     /// When the time in phases was last counted.
     counted_at: Mutex<Option<Timestamp>>,
-    orphans: Gauge,
+    pub(super) orphans: Gauge,
     evaluations: Counters<1>,
     kill_switches: Counter,
     unresolved: Counters<1>,
@@ -73,37 +72,12 @@ pub(crate) struct Metrics {
     releases: Counter,
     errors: Counters<1>,
     requests: Counters<4>,
-    queue: Gauge,
-    is_leader: Gauge,
-    capacity_is_leader: Gauge,
-    shards: Gauge,
+    pub(super) queue: Gauge,
+    pub(super) is_leader: Gauge,
+    pub(super) capacity_is_leader: Gauge,
+    pub(super) shards: Gauge,
     info: Family<Labels<2>, Gauge>,
     zones: Family<Labels<2>, Gauge>,
-}
-
-/// The values that are read when the metrics are scraped.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Levels {
-    /// The number of the replica's own ScheduledMachines in each phase.
-    pub(crate) phases: Vec<(&'static str, u64)>,
-    /// The current time; `None` before the controller has started.
-    pub(crate) now: Option<Timestamp>,
-    /// How many of them are not ready, by reason.
-    pub(crate) unready: BTreeMap<String, u64>,
-    /// How long the ScheduledMachine in phase Pending that waits longest has not been ready.
-    pub(crate) oldest_pending: SignedDuration,
-    /// How many of them are in each phase, by namespace.
-    pub(crate) by_namespace_and_phase: BTreeMap<(String, &'static str), u64>,
-    /// How many are due.
-    pub(crate) due: u64,
-    /// Whether the replica may act on machines.
-    pub(crate) acts_on_machines: bool,
-    /// Whether it may act on ScheduledCapacities.
-    pub(crate) acts_on_capacities: bool,
-    /// How many shards the replica holds.
-    pub(crate) shards: u64,
-    /// How many Machines have no ScheduledMachine any more.
-    pub(crate) orphans: u64,
 }
 
 const DURATIONS: [f64; 12] = [
@@ -227,27 +201,12 @@ impl Metrics {
         self.ready_lateness.observe(after.as_secs_f64().max(0.0));
     }
 
-    /// Adds the time since the last call to the phases that machines are in.
-    fn count_time(&self, levels: &Levels) {
-        let Some(now) = levels.now else {
-            return;
-        };
-        let mut counted = self
-            .counted_at
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let since = counted.replace(now);
-        let elapsed = since.map_or(SignedDuration::ZERO, |it| now.duration_since(it));
-        for ((namespace, phase), count) in &levels.by_namespace_and_phase {
-            let labels = [
-                ("namespace", namespace.clone()),
-                ("phase", (*phase).to_owned()),
-            ];
-            let machines = f64::from(u32::try_from(*count).unwrap_or(u32::MAX));
-            self.machine_seconds
-                .get_or_create(&labels)
-                .inc_by(elapsed.as_secs_f64().max(0.0) * machines);
-        }
+    /// The time since the last call; none at the first.
+    pub(super) fn since_last(&self, now: Timestamp) -> SignedDuration {
+        let counted = self.counted_at.lock();
+        let mut counted = counted.unwrap_or_else(PoisonError::into_inner);
+        let elapsed = counted.replace(now).map(|last| now.duration_since(last));
+        elapsed.unwrap_or_default().max(SignedDuration::ZERO)
     }
 
     /// Counts the evaluation of a schedule.
@@ -305,33 +264,8 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// The metrics as text, with these values.
-    pub(crate) fn text(&self, levels: &Levels) -> String {
-        let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
-        let mut active = 0;
-        for (phase, count) in &levels.phases {
-            if *phase == fivespot_api::Phase::Active.as_str() {
-                active = number(*count);
-            }
-            let labels = [("phase", (*phase).to_owned())];
-            self.by_phase.get_or_create(&labels).set(number(*count));
-        }
-        // A reason that no ScheduledMachine has any more is not shown with its last value.
-        self.unready.clear();
-        for (reason, count) in &levels.unready {
-            let labels = [("reason", reason.clone())];
-            self.unready.get_or_create(&labels).set(number(*count));
-        }
-        self.oldest_pending
-            .set(levels.oldest_pending.as_secs().max(0));
-        self.count_time(levels);
-        self.active.set(active);
-        self.queue.set(number(levels.due));
-        self.is_leader.set(i64::from(levels.acts_on_machines));
-        let acts_on_capacities = i64::from(levels.acts_on_capacities);
-        self.capacity_is_leader.set(acts_on_capacities);
-        self.shards.set(number(levels.shards));
-        self.orphans.set(number(levels.orphans));
+    /// The metrics as text.
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry);
@@ -380,7 +314,7 @@ mod tests {
     /// Prometheus sees no increase in a series that begins with 1.
     #[test]
     fn what_alerts_count_is_zero_before_it_first_happens() {
-        let text = Metrics::new().text(&Levels::default());
+        let text = Metrics::new().text();
         for series in [
             "fivespot_node_drains_total{result=\"success\"}",
             "fivespot_node_drains_total{result=\"failure\"}",
@@ -402,6 +336,7 @@ mod tests {
     #[test]
     fn exactly_the_metrics_of_the_table_are_served_with_their_labels() {
         let metrics = Metrics::new();
+        let phase = || ("phase", "Active".to_owned());
         metrics.set_info(Some("pod-a"));
         metrics.count_reconcile("Active", true, SignedDuration::from_millis(3));
         metrics.observe_lateness(SignedDuration::from_millis(20));
@@ -417,33 +352,12 @@ mod tests {
         };
         metrics.count_request("management", &exchange);
         metrics.observe_ready_lateness(SignedDuration::from_mins(3));
-        let start: Timestamp = "2026-03-06T14:00:00Z".parse().unwrap();
-        let active = (("team-a".to_owned(), "Active"), 2);
-        let levels = Levels {
-            now: Some(start),
-            unready: [("Provisioning".to_owned(), 2)].into(),
-            oldest_pending: SignedDuration::from_mins(20),
-            by_namespace_and_phase: [active].into(),
-            phases: vec![("Active", 2), ("Inactive", 1)],
-            due: 3,
-            acts_on_machines: true,
-            acts_on_capacities: false,
-            shards: 0,
-            orphans: 1,
-        };
-        metrics.text(&levels);
-        let levels = Levels {
-            now: Some(start + SignedDuration::from_secs(30)),
-            ..levels
-        };
-        let text = metrics.text(&levels);
-        assert!(text.contains(
-            "fivespot_machine_seconds_total{namespace=\"team-a\",phase=\"Active\"} 60.0\n"
-        ), "{text}");
-        assert!(
-            text.contains("fivespot_oldest_pending_seconds 1200\n"),
-            "{text}"
-        );
+        let labels = [("namespace", "team-a".to_owned()), phase()];
+        metrics.machine_seconds.get_or_create(&labels).inc_by(60.0);
+        metrics.by_phase.get_or_create(&[phase()]).set(2);
+        let reason = ("reason", "Provisioning".to_owned());
+        metrics.unready.get_or_create(&[reason]).set(2);
+        let text = metrics.text();
         for row in METRICS {
             let stem = row.name.strip_suffix("_total").unwrap_or(row.name);
             assert!(
@@ -462,9 +376,14 @@ mod tests {
             }
         }
         assert_eq!(text.matches("# TYPE").count(), METRICS.len());
-        assert!(text.contains("fivespot_machines_active 2\n"));
-        assert!(text.contains("fivespot_queue_depth 3\n"));
-        assert!(text.contains("fivespot_is_leader 1\n"));
-        assert!(text.contains("fivespot_capacity_is_leader 0\n"));
+    }
+
+    #[test]
+    fn time_is_counted_from_one_request_to_the_next_and_never_backwards() {
+        let metrics = Metrics::new();
+        let start: Timestamp = "2026-03-06T14:00:00Z".parse().unwrap();
+        let after = SignedDuration::from_secs;
+        let counted = [0, 30, 10, 15].map(|it| metrics.since_last(start + after(it)));
+        assert_eq!(counted, [0, 30, 0, 5].map(after));
     }
 }
