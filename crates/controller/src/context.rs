@@ -173,9 +173,8 @@ impl Context {
         let tables = Tables::of(machines.then_some((name, informer.clone())));
         let clock = options.clock.clone();
         let fence = Fence::new(clock.steady(), ownership);
-        let of_kind = |kind, limit, is_enabled| {
-            let fence = fence.of_kind(kind);
-            OwnKind::new(&clock, backoff, fence, limit, is_enabled)
+        let of_kind = |name, limit, is_enabled| {
+            OwnKind::new(name, &clock, backoff, &fence, limit, is_enabled)
         };
         Self {
             queue: of_kind("", options.max_concurrent, machines).queue,
@@ -209,6 +208,14 @@ impl Context {
             tasks,
             options,
         }
+    }
+
+    /// The kinds beside ScheduledMachines that have a controller, in the order in which they are
+    /// polled.
+    pub(crate) fn other_kinds(&self) -> [&OwnKind; 5] {
+        let [one, other] = &self.spot_schedules;
+        let (overrides, sets) = (&self.overrides.kind, &self.sets.kind);
+        [overrides, &one.kind, &other.kind, sets, &self.capacities]
     }
 
     /// Whether `key` may start a machine now; if not, after how long to try again. Enqueues whose

@@ -1,14 +1,12 @@
 //! The queue of a kind that has a controller of its own.
 
-use std::future::Future;
 use std::num::NonZeroUsize;
 
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::lease::Fence;
 use fivespot_runtime::queue::{Backoff, EVENT_TIMEOUT, ReconcileResult, WorkQueue};
-use kubemu_clock::{Busy, Clock, after};
-use tracing::{Instrument as _, Span};
+use kubemu_clock::{Clock, after};
 
 /// A reconcile in which nothing is left to do.
 pub(crate) const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at: None };
@@ -16,6 +14,7 @@ pub(crate) const DONE: ReconcileResult = ReconcileResult::Succeeded { requeue_at
 /// The queue of a kind, and the fence of its reconciles.
 #[derive(Debug)]
 pub(crate) struct OwnKind {
+    pub(crate) name: &'static str,
     pub(crate) queue: WorkQueue,
     pub(crate) fence: Fence,
 }
@@ -23,16 +22,18 @@ pub(crate) struct OwnKind {
 impl OwnKind {
     /// An empty queue. `max_concurrent` are reconciled at a time, none if not `is_enabled`.
     pub(crate) fn new(
+        name: &'static str,
         clock: &Clock,
         backoff: Backoff,
-        fence: Fence,
+        fence: &Fence,
         max_concurrent: NonZeroUsize,
         is_enabled: bool,
     ) -> Self {
         let queue = WorkQueue::new(clock.clone(), backoff, max_concurrent);
         Self {
+            name,
             queue: if is_enabled { queue } else { queue.disabled() },
-            fence,
+            fence: fence.of_kind(name),
         }
     }
 
@@ -41,19 +42,6 @@ impl OwnKind {
         for key in keys {
             self.queue.enqueue(&key);
         }
-    }
-
-    /// Awaits a reconcile of `own` and puts its key back into the queue.
-    pub(crate) async fn reconcile(
-        &self,
-        own: &Key,
-        busy: Busy,
-        span: Span,
-        work: impl Future<Output = ReconcileResult>,
-    ) {
-        drop(busy);
-        let result = self.queue.charging(own, work.instrument(span)).await;
-        self.queue.finish(own, result);
     }
 
     /// How a reconcile ends that needs a list; the list enqueues the key.

@@ -5,20 +5,23 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use fivespot_api::name;
+use futures::future::select_all;
 use futures::stream::FuturesUnordered;
 use futures::{FutureExt as _, StreamExt as _};
+use kubemu_clock::Busy;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::oneshot;
+use tracing::{Instrument as _, Span, info_span};
 
-use crate::Options;
 use crate::context::Context;
 use crate::coordinate::coordinate;
 use crate::observe::crds::follow_crds;
 use crate::reconcile::reconcile;
-use crate::schedule_override::reconcile as reconcile_override;
-use crate::scheduled_capacity::reconcile as reconcile_capacity;
-use crate::scheduled_machine_set::reconcile as reconcile_set;
-use crate::spot_schedule;
+use crate::{
+    Key, Options, schedule_override, scheduled_capacity, scheduled_machine_set,
+    spot_schedule,
+};
 
 /// Runs the controller until the future is dropped; see [`run_until`].
 pub async fn run(options: Options) -> Infallible {
@@ -69,24 +72,9 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
                 let reconciling = reconcile(context.clone(), key, busy, last_id);
                 reconciles.push(context.clock.stop_while_busy(reconciling));
             }
-            (own, busy) = context.overrides.kind.queue.next(), if !is_stopped => {
+            due = next_due(&context), if !is_stopped => {
                 last_id += 1;
-                let reconciling = reconcile_override(context.clone(), own, busy, last_id);
-                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
-            }
-            due = spot_schedule::next_due(&context), if !is_stopped => {
-                last_id += 1;
-                let reconciling = spot_schedule::reconcile(context.clone(), due, last_id);
-                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
-            }
-            (own, busy) = context.sets.kind.queue.next(), if !is_stopped => {
-                last_id += 1;
-                let reconciling = reconcile_set(context.clone(), own, busy, last_id);
-                of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
-            }
-            (own, busy) = context.capacities.queue.next(), if !is_stopped => {
-                last_id += 1;
-                let reconciling = reconcile_capacity(context.clone(), own, busy, last_id);
+                let reconciling = reconcile_other(context.clone(), due, last_id);
                 of_other_kinds.push(context.clock.stop_while_busy(reconciling.boxed()));
             }
             Some(()) = beside.next(), if !beside.is_empty() => {}
@@ -98,6 +86,56 @@ pub async fn run_until<T>(options: Options, stop: impl Future<Output = T>) -> T 
         {
             return value;
         }
+    }
+}
+
+/// An object that is due, of a kind beside ScheduledMachines.
+pub(crate) struct Due {
+    /// The place of its kind in [`Context::other_kinds`].
+    kind: usize,
+    key: Key,
+    busy: Busy,
+}
+
+/// Waits for the next one that is due. Dropping the future loses none.
+pub(crate) async fn next_due(context: &Context) -> Due {
+    let queues = context.other_kinds().map(|of| of.queue.next().boxed());
+    // Polls in this order, so that equal runs poll equally.
+    let ((key, busy), kind, _) = select_all(queues).await;
+    Due { kind, key, busy }
+}
+
+/// Reconciles one that is due and puts its key back into the queue. The future must be run by
+/// [`Clock::stop_while_busy`](kubemu_clock::Clock::stop_while_busy).
+pub(crate) async fn reconcile_other(context: Arc<Context>, due: Due, id: u64) {
+    let Due { kind, key, busy } = due;
+    drop(busy);
+    let kind = context.other_kinds()[kind];
+    let work = match kind.name {
+        name::OVERRIDE_KIND => schedule_override::result(&context, &key).boxed(),
+        name::SET_KIND => scheduled_machine_set::result(&context, &key).boxed(),
+        name::CAPACITY_KIND => scheduled_capacity::result(&context, &key).boxed(),
+        _ => spot_schedule::result(&context, kind, &key).boxed(),
+    };
+    let work = work.instrument(span(kind.name, &key, id));
+    let result = kind.queue.charging(&key, work).await;
+    kind.queue.finish(&key, result);
+}
+
+/// The span of the log in which an object is reconciled.
+fn span(kind: &str, key: &Key, id: u64) -> Span {
+    let (namespace, name) = (&key.namespace, &key.name);
+    // The names of fields are fixed where a span is made.
+    macro_rules! span {
+        ($kind:ident) => {
+            info_span!("reconcile", namespace, $kind = name, reconcile_id = id)
+        };
+    }
+    match kind {
+        name::OVERRIDE_KIND => span!(scheduleoverride),
+        name::SET_KIND => span!(scheduledmachineset),
+        name::CAPACITY_KIND => span!(scheduledcapacity),
+        _ => info_span!("reconcile", namespace, kind, name, reconcile_id = id),
     }
 }
 

@@ -12,7 +12,6 @@ use fivespot_plan::{LimitingClass, plan_override};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::Health;
 use fivespot_runtime::queue::ReconcileResult;
-use kubemu_clock::Busy;
 use serde::Deserialize;
 
 use crate::context::Context;
@@ -33,24 +32,8 @@ struct Limited {
     limits: Option<ClassLimits>,
 }
 
-/// Reconciles the override `own` and puts its key back into the queue. The future must be run by
-/// [`Clock::stop_while_busy`].
-pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    let span = tracing::info_span!(
-        "reconcile",
-        namespace = own.namespace,
-        scheduleoverride = own.name,
-        reconcile_id = id
-    );
-    let work = Box::pin(result(&context, &own));
-    context
-        .overrides
-        .kind
-        .reconcile(&own, busy, span, work)
-        .await;
-}
-
-async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
+/// Reconciles the override `own`.
+pub(crate) async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = context.override_cache();
     // The number of machines is reported, too.
     let machines = context.scheduled_machines.health(&own.namespace);

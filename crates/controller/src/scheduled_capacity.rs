@@ -15,7 +15,6 @@ use fivespot_runtime::http::PatchFormat;
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::Busy;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -31,20 +30,8 @@ use crate::own_kind::DONE;
 use crate::own_object::{OwnObject, OwnWrite};
 use target::{Located, locate};
 
-/// Reconciles `own` and puts its key back into the queue. The future must be run by
-/// [`Clock::stop_while_busy`].
-pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    let span = tracing::info_span!(
-        "reconcile",
-        namespace = own.namespace,
-        scheduledcapacity = own.name,
-        reconcile_id = id
-    );
-    let work = Box::pin(result(&context, &own));
-    context.capacities.reconcile(&own, busy, span, work).await;
-}
-
-async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
+/// Reconciles the capacity `own`.
+pub(crate) async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = context.capacity_cache();
     let caches = [informer.health(&own.namespace)];
     if let Some(end) = context.capacities.unsynced(caches) {

@@ -17,7 +17,6 @@ use fivespot_runtime::http::{Address, Deletion};
 use fivespot_runtime::lease::Fenced;
 use fivespot_runtime::queue::ReconcileResult;
 use jiff::Timestamp;
-use kubemu_clock::Busy;
 use serde::Deserialize as _;
 use serde_json::Value;
 
@@ -29,20 +28,8 @@ use crate::own_kind::DONE;
 use crate::own_object::{OwnObject, OwnWrite};
 use observe::Observed;
 
-/// Reconciles `own` and puts its key back into the queue. The future must be run by
-/// [`Clock::stop_while_busy`].
-pub(crate) async fn reconcile(context: Arc<Context>, own: Key, busy: Busy, id: u64) {
-    let span = tracing::info_span!(
-        "reconcile",
-        namespace = own.namespace,
-        scheduledmachineset = own.name,
-        reconcile_id = id
-    );
-    let work = Box::pin(result(&context, &own));
-    context.sets.kind.reconcile(&own, busy, span, work).await;
-}
-
-async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
+/// Reconciles the set `own`.
+pub(crate) async fn result(context: &Arc<Context>, own: &Key) -> ReconcileResult {
     let informer = context.set_cache();
     let machines = context.scheduled_machines.health(&own.namespace);
     let caches = [informer.health(&own.namespace), machines];

@@ -62,8 +62,9 @@ impl Context {
         }
     }
 
-    fn of_kind(&self, kind: &str) -> Option<&SpotSchedules> {
-        self.spot_schedules.iter().find(|of| of.name == kind)
+    /// The schedules of a kind.
+    pub(crate) fn spot_schedules_of(&self, kind: &str) -> Option<&SpotSchedules> {
+        self.spot_schedules.iter().find(|of| of.kind.name == kind)
     }
 
     /// Enqueues schedules of a kind.
@@ -72,7 +73,7 @@ impl Context {
         kind: &str,
         keys: impl IntoIterator<Item = &'k Key>,
     ) {
-        if let Some(of_kind) = self.of_kind(kind) {
+        if let Some(of_kind) = self.spot_schedules_of(kind) {
             for key in keys {
                 of_kind.kind.queue.enqueue(key);
             }
@@ -82,7 +83,7 @@ impl Context {
     /// Enqueues the cached schedules of that name.
     pub(crate) fn enqueue_spot_schedules_named(&self, key: &Key) {
         for of_kind in &self.spot_schedules {
-            let cache = self.cache(&cache_name(&kind::spot_schedule(of_kind.name)));
+            let cache = self.cache(&cache_name(&kind::spot_schedule(of_kind.kind.name)));
             if cache.is_some_and(|cache| cache.store.get(key).is_some()) {
                 of_kind.kind.queue.enqueue(key);
             }
@@ -106,7 +107,9 @@ impl Context {
     ) {
         self.followed.forget(&spot_schedule_term(kind, key));
         self.enqueue_spot_schedules(kind, [key]);
-        let shows_other_spec = self.of_kind(kind).is_none_or(|of| of.show(informer, key));
+        let shows_other_spec = self
+            .spot_schedules_of(kind)
+            .is_none_or(|of| of.show(informer, key));
         if shows_other_spec {
             self.enqueue_followers(kind, key);
         }

@@ -14,7 +14,7 @@ use crate::observe::name_conflict::NameConflict;
 use crate::observe::projection::{Target, spot_schedule_term};
 use crate::observe::taken_name::watch_names;
 use crate::observe::{Incomplete, Observation, observe};
-use crate::{scheduled_capacity, spot_schedule};
+use crate::run::{next_due, reconcile_other};
 
 /// A context with a server that never responds.
 fn context() -> Arc<Context> {
@@ -151,8 +151,8 @@ async fn a_deleted_capacity_waits_for_no_kind() {
     context.record_unserved("example.com", &own);
     assert_eq!(context.unserved_groups(), ["example.com"]);
     context.capacities.enqueue([own]);
-    let (own, busy) = context.capacities.queue.next().await;
-    scheduled_capacity::reconcile(context.clone(), own, busy, 1).await;
+    let due = next_due(&context).await;
+    reconcile_other(context.clone(), due, 1).await;
     assert_eq!(context.unserved_groups(), [""; 0]);
 }
 
@@ -183,13 +183,13 @@ async fn a_schedule_is_not_published_while_its_calendars_cannot_be_read() {
     }));
     calendars.record_failure(&refusal);
     context.enqueue_spot_schedules(kind, [&own]);
-    let due = spot_schedule::next_due(&context).await;
+    let due = next_due(&context).await;
     // The server never responds: a write would not end.
-    let reconciled = spot_schedule::reconcile(context.clone(), due, 1).now_or_never();
+    let reconciled = reconcile_other(context.clone(), due, 1).now_or_never();
     assert_eq!(reconciled, Some(()));
     // It is enqueued when they can be read.
     context.enqueue_waiting(calendars.record_success());
-    let again = spot_schedule::next_due(&context).now_or_never();
+    let again = next_due(&context).now_or_never();
     assert!(again.is_some());
 }
 

@@ -89,9 +89,10 @@ mod tests {
         let fence = Fence::new(clock.steady(), Ownership::Everything);
         let backoff = Backoff::seeded(1);
         let sets = Sets::new(OwnKind::new(
+            "ScheduledMachineSet",
             &clock,
             backoff,
-            fence,
+            &fence,
             NonZeroUsize::MIN,
             true,
         ));

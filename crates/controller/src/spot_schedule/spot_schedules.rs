@@ -12,7 +12,6 @@ use crate::own_kind::OwnKind;
 /// The schedules of one kind.
 #[derive(Debug)]
 pub(crate) struct SpotSchedules {
-    pub(crate) name: &'static str,
     pub(crate) kind: OwnKind,
     /// The generation of each that the cache shows.
     shown: Mutex<BTreeMap<Key, Shown>>,
@@ -27,7 +26,6 @@ struct Shown {
 /// The schedules of all kinds. `of_kind` returns the queue of the kind of that name.
 pub(crate) fn all(of_kind: impl Fn(&'static str) -> OwnKind) -> [SpotSchedules; 2] {
     SPOT_KINDS.map(|name| SpotSchedules {
-        name,
         kind: of_kind(name),
         shown: Mutex::default(),
     })

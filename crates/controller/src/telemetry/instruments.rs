@@ -270,14 +270,9 @@ fn measure(metrics: &Metrics, context: Option<&Context>) {
         metrics.unready.get_or_create(&labels).inc();
     }
     let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-    let others = [
-        &context.overrides.kind,
-        &context.capacities,
-        &context.sets.kind,
-    ];
-    let schedules = context.spot_schedules.iter().map(|of| &of.kind);
-    let others = others.into_iter().chain(schedules).map(|of| &of.queue);
-    let due: usize = others.chain([&context.queue]).map(WorkQueue::due).sum();
+    let others = context.other_kinds().map(|of| &of.queue);
+    let queues = others.into_iter().chain([&context.queue]);
+    let due: usize = queues.map(WorkQueue::due).sum();
     metrics.queue.set(number(due));
     let is_acting = context.fence.is_in_force();
     let Controllers { machines, capacity } = context.options.controllers;
