@@ -11,8 +11,7 @@ use super::Context;
 use crate::Key;
 use crate::failure;
 use crate::observe::projection::{
-    CachedKind, KindInformer, Target, calendar_term, class_of_term, cluster_term,
-    spot_schedule_term,
+    CachedKind, KindInformer, Target, calendar_term, class_term, spot_schedule_term,
 };
 use crate::observe::workload::Workload;
 
@@ -30,111 +29,82 @@ pub(crate) struct WatchedCluster {
 }
 
 impl Enqueue {
-    /// Updates the index of overrides. Enqueues the overrides that a change affects, and the
-    /// machines that it affects through overrides.
+    /// Records what a change shows, and enqueues what it affects beside the ScheduledMachines that its
+    /// targets name.
     fn index(&self, affected: &BTreeSet<Target>) {
-        let overrides = &self.context.overrides;
-        match &self.informer.projection {
-            CachedKind::ScheduledMachine => {
-                let keys = affected.iter().filter_map(|target| match target {
-                    Target::One(key) => Some(key),
-                    _ => None,
-                });
-                overrides.machines_changed(&self.informer, keys.clone());
-                self.context.enqueue_sets_of(keys.clone());
-                let namespaces: BTreeSet<&str> =
-                    keys.map(|key| key.namespace.as_str()).collect();
-                for namespace in namespaces {
-                    self.context.machines_of_changed(namespace);
-                }
-                for target in affected {
-                    if let Target::Host(lease) = target {
-                        self.context.host_record_changed(lease);
-                    }
-                }
-            }
-            CachedKind::Override => {
-                let keys = affected.iter().filter_map(|target| match target {
-                    Target::Override(key) => Some(key),
-                    _ => None,
-                });
-                let machines = overrides.changed(&self.informer, keys);
-                self.context.enqueue_keys(machines);
-            }
-            kind => {
-                for target in affected {
-                    self.index_one(kind, target);
-                }
-            }
-        }
-        self.enqueue_capacities(affected);
-    }
-
-    /// Forgets what was read of an object of that kind, and enqueues what depends on it.
-    fn index_one(&self, kind: &CachedKind, target: &Target) {
-        let Self {
-            context, informer, ..
-        } = self;
-        match (kind, target) {
-            (_, Target::Set(key)) => context.sets.kind.queue.enqueue(key),
-            (CachedKind::Calendar, Target::Calendar(key)) => {
-                context.calendars.forget(key);
-                context.calendar_changed(key);
-            }
-            (CachedKind::Class, Target::Machines(class)) => {
-                context.classes.forget(class);
-                if let Some(class) = class_of_term(class) {
-                    context.overrides.class_changed(class);
-                }
-            }
-            (_, Target::Host(lease)) => context.host_changed(lease),
-            (CachedKind::SpotSchedule(kind), Target::SpotSchedule(key)) => {
-                context.spot_schedule_changed(informer, kind, key);
-            }
-            (CachedKind::ProvidedSchedule(kind), Target::SpotSchedule(key)) => {
-                context.provided_changed(informer, kind, key);
-            }
-            _ => {}
-        }
-    }
-
-    /// Enqueues the ScheduledCapacities that a change affects, and the overrides of those that have
-    /// changed.
-    fn enqueue_capacities(&self, affected: &BTreeSet<Target>) {
         let Context {
             capacities,
             overrides,
             ..
         } = &*self.context;
+        let own = affected.iter().filter_map(|target| match target {
+            Target::Own(key) => Some(key),
+            _ => None,
+        });
+        match &self.informer.projection {
+            CachedKind::ScheduledMachine => self.machines_changed(affected),
+            CachedKind::Override => {
+                let machines = overrides.changed(&self.informer, own);
+                self.context.enqueue_keys(machines);
+            }
+            kind => own.for_each(|key| self.own_changed(kind, key)),
+        }
         for target in affected {
             match target {
-                Target::Capacity(key) => {
-                    capacities.enqueue([key.clone()]);
-                    if self.informer.projection == CachedKind::Capacity {
-                        overrides.capacity_changed(key);
-                    }
+                Target::Capacity(key) => capacities.enqueue([key.clone()]),
+                Target::Capacities(term) => {
+                    capacities.enqueue(self.context.capacities_by(term));
                 }
-                Target::Capacities(terms) => {
-                    for term in terms {
-                        capacities.enqueue(self.context.capacities_by(term));
-                    }
-                }
-                Target::Calendar(calendar) => {
-                    let term = calendar_term(calendar);
-                    capacities.enqueue(self.context.capacities_by(&term));
-                }
-                Target::One(_)
-                | Target::Named(_)
-                | Target::Holder(_)
-                // `index` enqueues what follows one whose spec has changed.
-                | Target::SpotSchedule(_)
-                | Target::Override(_)
-                | Target::Set(_)
-                | Target::Cluster(_)
-                | Target::Host(_)
-                | Target::Machines(_)
-                | Target::Machine(_) => {}
+                _ => {}
             }
+        }
+    }
+
+    fn machines_changed(&self, affected: &BTreeSet<Target>) {
+        let Self {
+            context, informer, ..
+        } = self;
+        let keys = affected.iter().filter_map(|target| match target {
+            Target::One(key) => Some(key),
+            _ => None,
+        });
+        context.overrides.machines_changed(informer, keys.clone());
+        context.enqueue_sets_of(keys.clone());
+        let namespaces: BTreeSet<&str> = keys.map(|key| &*key.namespace).collect();
+        for namespace in namespaces {
+            context.machines_of_changed(namespace);
+        }
+        for target in affected {
+            if let Target::Host(lease) = target {
+                context.host_record_changed(lease);
+            }
+        }
+    }
+
+    /// Forgets what was read of an object of that kind, and enqueues it and what depends on it.
+    fn own_changed(&self, kind: &CachedKind, key: &Key) {
+        let Self {
+            context, informer, ..
+        } = self;
+        match kind {
+            CachedKind::Set => context.sets.kind.queue.enqueue(key),
+            CachedKind::Capacity => context.overrides.capacity_changed(key),
+            CachedKind::Calendar => {
+                context.calendars.forget(key);
+                context.calendar_changed(key);
+            }
+            CachedKind::Class => {
+                context.classes.forget(&class_term(&key.name));
+                context.overrides.class_changed(&key.name);
+            }
+            CachedKind::HostClaim => context.host_changed(&key.name),
+            CachedKind::SpotSchedule(kind) => {
+                context.spot_schedule_changed(informer, kind, key);
+            }
+            CachedKind::ProvidedSchedule(kind) => {
+                context.provided_changed(informer, kind, key);
+            }
+            _ => {}
         }
     }
 }
@@ -200,12 +170,9 @@ impl Handler<Target> for Enqueue {
     fn needs_content(&self, affected: &[Target]) -> bool {
         match self.informer.projection {
             CachedKind::Node(_) => self.context.has_any(affected),
-            CachedKind::CapacityTarget => affected.iter().any(|target| {
-                let Target::Capacities(terms) = target else {
-                    return false;
-                };
-                let mut terms = terms.iter();
-                terms.any(|term| !self.context.capacities_by(term).is_empty())
+            CachedKind::CapacityTarget => affected.iter().any(|target| match target {
+                Target::Capacities(term) => !self.context.capacities_by(term).is_empty(),
+                _ => false,
             }),
             _ => true,
         }
@@ -244,25 +211,17 @@ impl Context {
                     let is_ours = self.options.namespaces.contains(&key.namespace);
                     keys.extend(is_ours.then_some(key));
                 }
-                // `index` finds those of overrides, hosts and shared schedules; capacities and sets have
-                // other queues.
-                Target::Override(_)
-                | Target::Set(_)
-                | Target::SpotSchedule(_)
-                | Target::Capacity(_)
-                | Target::Capacities(_)
-                | Target::Host(_) => {}
-                Target::Calendar(calendar) => {
-                    let term = calendar_term(&calendar);
-                    keys.extend(self.scheduled_machines.store.found_by(&term));
-                }
-                Target::Cluster(cluster) => keys.extend(self.of_cluster(&cluster)),
                 Target::Machines(term) => {
                     keys.extend(self.scheduled_machines.store.found_by(&term));
                 }
                 Target::Machine(terms) => {
                     keys.extend(terms.iter().flat_map(|term| self.machines(term)));
                 }
+                // `index` finds what they affect.
+                Target::Host(_)
+                | Target::Capacity(_)
+                | Target::Capacities(_)
+                | Target::Own(_) => {}
             }
         }
         keys
@@ -304,18 +263,6 @@ impl Context {
         for key in keys {
             self.queue.enqueue(&key);
         }
-    }
-
-    /// The ScheduledMachines that name a Cluster, or that have a Machine in it. Those of the
-    /// namespace that leave the Cluster to their class may mean it too.
-    pub(crate) fn of_cluster(&self, cluster: &Key) -> BTreeSet<Key> {
-        let term = cluster_term(cluster);
-        let machines = &self.scheduled_machines.store;
-        let mut keys = BTreeSet::from_iter(machines.found_by(&term));
-        let unnamed = cluster_term(&Key::new(cluster.namespace.clone(), ""));
-        keys.extend(machines.found_by(&unnamed));
-        keys.extend(self.machines(&term));
-        keys
     }
 
     /// The cache shows a change of a schedule of another provider. Enqueues the machines that follow

@@ -237,8 +237,7 @@ async fn an_edited_class_enqueues_overrides_of_namespaces_that_use_it_and_no_oth
         informer,
         link,
     };
-    let term = crate::observe::projection::class_term("desks");
-    let edited = BTreeSet::from([Target::Machines(term)]);
+    let edited = BTreeSet::from([Target::Own(Key::new("", "desks"))]);
     fivespot_runtime::cache::Handler::changed(&handler, edited);
     assert_eq!(queue.due(), 1);
     let (key, _busy) = queue.next().await;
@@ -272,8 +271,8 @@ async fn only_what_a_machine_or_a_capacity_needs_is_kept_of_others_objects() {
     let foreign = || Target::Machine(vec!["a Node of nobody".to_owned()]);
     assert!(needs(CachedKind::Node(cluster.clone()), known()));
     assert!(!needs(CachedKind::Node(cluster), foreign()));
-    let followed = Target::Capacities(vec!["another".to_owned(), target]);
-    let not_followed = Target::Capacities(vec!["another".to_owned()]);
+    let followed = Target::Capacities(target);
+    let not_followed = Target::Capacities("another".to_owned());
     assert!(needs(CachedKind::CapacityTarget, followed));
     assert!(!needs(CachedKind::CapacityTarget, not_followed));
     assert!(needs(CachedKind::Machine, foreign()));

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::provider_specs;
 pub(crate) use capacity::{hosted_term, machine_node_term, target_group_term};
-pub(crate) use class::{claims_term, class_of_term, class_term, host_term, limited_term};
+pub(crate) use class::{claims_term, class_term, host_term, limited_term};
 use fivespot_runtime::Key;
 use fivespot_runtime::cache::{self, CacheProjection, FieldMask, Projection};
 use mask::LABELLED_META;
@@ -102,30 +102,39 @@ impl CachedKind {
     }
 
     fn links(&self, object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
+        let itself = || Target::Own(own.clone());
         match self {
             Self::ScheduledMachine => scheduled_machine_links(object, own),
             Self::Override => (capacity::of_override(object, own), Vec::new()),
-            Self::Set => (vec![Target::Set(own.clone())], Vec::new()),
+            Self::Set | Self::ProvidedSchedule(_) => (vec![itself()], Vec::new()),
             Self::Capacity => (
-                vec![Target::Capacity(own.clone())],
+                vec![itself(), Target::Capacity(own.clone())],
                 capacity::terms(object, own),
             ),
             Self::CapacityTarget => (capacity::target(object, own), Vec::new()),
-            Self::Calendar => (vec![Target::Calendar(own.clone())], Vec::new()),
+            Self::Calendar => {
+                let term = calendar_term(own);
+                let followers =
+                    [Target::Machines(term.clone()), Target::Capacities(term)];
+                (
+                    followers.into_iter().chain([itself()]).collect(),
+                    Vec::new(),
+                )
+            }
             Self::SpotSchedule(_) => {
                 let terms = calendar_terms(&object["spec"], own).collect();
-                (vec![Target::SpotSchedule(own.clone())], terms)
+                (vec![itself()], terms)
             }
-            Self::ProvidedSchedule(_) => {
-                (vec![Target::SpotSchedule(own.clone())], Vec::new())
+            Self::Class => {
+                let machines = Target::Machines(class_term(&own.name));
+                (vec![itself(), machines], Vec::new())
             }
-            Self::Class => (vec![Target::Machines(class_term(&own.name))], Vec::new()),
             Self::Namespace => {
                 let term = class::used_in(&own.name);
                 (vec![Target::Machines(term)], Vec::new())
             }
             Self::HostClaim => host_claim_links(object, own),
-            Self::Cluster => (vec![Target::Cluster(own.clone())], Vec::new()),
+            Self::Cluster => (cluster_targets(own), Vec::new()),
             Self::Machine => machine_links(object, own),
             Self::Provider => (labelled_or_named(object, own), Vec::new()),
             Self::Node(cluster) => {
@@ -149,6 +158,18 @@ impl CachedKind {
             }
         }
     }
+}
+
+/// The ScheduledMachines that name a Cluster, or that have a Machine in it. Those of the namespace
+/// that leave the Cluster to their class may mean it too.
+fn cluster_targets(own: &Key) -> Vec<Target> {
+    let term = cluster_term(own);
+    let unnamed = cluster_term(&Key::new(own.namespace.clone(), ""));
+    vec![
+        Target::Machines(term.clone()),
+        Target::Machines(unnamed),
+        Target::Machine(vec![term]),
+    ]
 }
 
 /// The Cluster that an object names in its spec.
@@ -195,7 +216,7 @@ fn scheduled_machine_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<Strin
 
 /// The targets of the claim of a host, and its index term: the ScheduledMachine that has it.
 fn host_claim_links(object: &Value, own: &Key) -> (Vec<Target>, Vec<String>) {
-    let mut targets = vec![Target::Host(own.name.clone())];
+    let mut targets = vec![Target::Own(own.clone())];
     let mut terms = Vec::new();
     if let Some(claim) = HostClaim::read(object) {
         let holder = Key::new(claim.holder.namespace, &claim.holder.name);

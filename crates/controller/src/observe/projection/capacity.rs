@@ -31,7 +31,7 @@ fn target_term(group: &str, kind: &str, target: &Key) -> String {
 /// The ScheduledCapacities of a target.
 pub(super) fn target(object: &Value, own: &Key) -> Vec<Target> {
     let (group, kind) = (group_of(&object["apiVersion"]), text(&object["kind"]));
-    vec![Target::Capacities(vec![target_term(group, kind, own)])]
+    vec![Target::Capacities(target_term(group, kind, own))]
 }
 
 /// The targets of an override: itself, and the ScheduledCapacity that it names.
@@ -40,7 +40,7 @@ pub(super) fn of_override(object: &Value, own: &Key) -> Vec<Target> {
     let capacity = (target["kind"] == name::CAPACITY_KIND).then(|| {
         Target::Capacity(Key::new(own.namespace.clone(), text(&target["name"])))
     });
-    [Target::Override(own.clone())]
+    [Target::Own(own.clone())]
         .into_iter()
         .chain(capacity)
         .collect()

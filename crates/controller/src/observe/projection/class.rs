@@ -4,17 +4,9 @@ use serde_json::Value;
 
 use fivespot_runtime::Key;
 
-/// How the index terms of classes begin.
-const CLASS: &str = "class ";
-
 /// The index term of the ScheduledMachines that name a class.
 pub(crate) fn class_term(class: &str) -> String {
-    format!("{CLASS}{class}")
-}
-
-/// The class that the index term of its ScheduledMachines names.
-pub(crate) fn class_of_term(term: &str) -> Option<&str> {
-    term.strip_prefix(CLASS)
+    format!("class {class}")
 }
 
 /// The index term of the ScheduledMachines in whose status a host of a class is recorded.

@@ -11,25 +11,16 @@ pub(crate) enum Target {
     Named(Key),
     /// The ScheduledMachine that has a host, also if it is gone: then it is to give the host back.
     Holder(Key),
-    /// A ScheduleOverride.
-    Override(Key),
-    /// Every ScheduledMachine with an exception that names this ScheduleCalendar.
-    Calendar(Key),
-    /// A schedule that ScheduledMachines follow.
-    SpotSchedule(Key),
-    /// A ScheduledMachineSet.
-    Set(Key),
-    /// A ScheduledCapacity.
-    Capacity(Key),
-    /// Every ScheduledCapacity of a target: those that these index terms find.
-    Capacities(Vec<String>),
-    /// Every ScheduledMachine that names this Cluster.
-    Cluster(Key),
     /// Every ScheduledMachine that this index term finds.
     Machines(String),
-    /// A host of a class, by the name of its Lease.
-    Host(String),
-    /// The ScheduledMachine of the Machine, in the Cluster, that the Node belongs to: the first of
-    /// these index terms that finds a Machine.
+    /// The ScheduledMachine of each Machine that these index terms find.
     Machine(Vec<String>),
+    /// The host of a class that a ScheduledMachine has, by the name of its Lease.
+    Host(String),
+    /// A ScheduledCapacity.
+    Capacity(Key),
+    /// Every ScheduledCapacity that this index term finds.
+    Capacities(String),
+    /// The object itself, of a kind that has a queue of its own or is read for others.
+    Own(Key),
 }
