@@ -136,23 +136,21 @@ async fn attempts(
             freshness = Freshness::Live;
             continue;
         };
-        let snapshot = match prepare(context, key, observation).await {
-            Preparation::Snapshot(snapshot) => snapshot,
-            Preparation::End(result) => return result,
-            Preparation::ReadLive => {
-                freshness = Freshness::Live;
-                continue;
+        let next = match prepare(context, key, observation).await {
+            Ok(snapshot) => {
+                record_observation(context, key, &snapshot);
+                let mut attempt = Attempt {
+                    context,
+                    key,
+                    snapshot: &snapshot,
+                    reads: &reads,
+                    events,
+                };
+                attempt.run().await
             }
+            Err(next) => next,
         };
-        record_observation(context, key, &snapshot);
-        let mut attempt = Attempt {
-            context,
-            key,
-            snapshot: &snapshot,
-            reads: &reads,
-            events,
-        };
-        match attempt.run().await {
+        match next {
             Flow::End(result) => return result,
             Flow::Continue => {}
             Flow::ReadAgain => {
@@ -164,23 +162,14 @@ async fn attempts(
     ReconcileResult::Stale { requeue_at: None }
 }
 
-/// The result of observing.
-enum Preparation {
-    /// All objects were read.
-    Snapshot(Box<Snapshot>),
-    /// There is nothing to plan.
-    End(ReconcileResult),
-    /// Caches do not hold all objects.
-    ReadLive,
-}
-
+/// The objects to plan from, or what follows if there is nothing to plan.
 async fn prepare(
     context: &Arc<Context>,
     key: &Key,
     observation: Observation,
-) -> Preparation {
-    match observation {
-        Observation::Snapshot(snapshot) => Preparation::Snapshot(snapshot),
+) -> Result<Box<Snapshot>, Flow> {
+    let result = match observation {
+        Observation::Snapshot(snapshot) => return Ok(snapshot),
         Observation::Gone => {
             if let Err(error) = give_back(context, key).await {
                 let error = failure::message(&error);
@@ -188,31 +177,32 @@ async fn prepare(
                     "hosts of a ScheduledMachine that is gone could not be given back";
                 context.outage.warn(format_args!("{what}"), &error);
                 context.metrics.count_error(ErrorType::KubeApi);
-                return Preparation::End(ReconcileResult::Failed { requeue_at: None });
+                return Err(Flow::End(ReconcileResult::Failed { requeue_at: None }));
             }
             context.forget(key);
             orphan::warn(context, key).await;
-            Preparation::End(ReconcileResult::Succeeded { requeue_at: None })
+            ReconcileResult::Succeeded { requeue_at: None }
         }
         Observation::Unreadable { value, message } => {
             context.leave_hosts(key);
             context.leave_class(key);
             tracing::warn!(error = message, "ScheduledMachine could not be parsed");
-            Preparation::End(report::unreadable(context, key, &value, &message).await)
+            report::unreadable(context, key, &value, &message).await
         }
         Observation::Failed(error) => {
             context
                 .outage
                 .warn(format_args!("ScheduledMachine could not be read"), &error);
             context.metrics.count_error(ErrorType::KubeApi);
-            Preparation::End(ReconcileResult::Failed { requeue_at: None })
+            ReconcileResult::Failed { requeue_at: None }
         }
-        Observation::Incomplete(Incomplete::NotYet) => event_deadline(context, key)
-            .map_or(Preparation::ReadLive, |until| {
-                Preparation::End(ReconcileResult::Waiting { until })
-            }),
-        Observation::Incomplete(_) => Preparation::ReadLive,
-    }
+        Observation::Incomplete(Incomplete::NotYet) => {
+            let until = event_deadline(context, key).ok_or(Flow::ReadAgain)?;
+            ReconcileResult::Waiting { until }
+        }
+        Observation::Incomplete(Incomplete::NotCached) => return Err(Flow::ReadAgain),
+    };
+    Err(Flow::End(result))
 }
 
 /// Observes the objects. `None` if another reason to terminate the machine arises while a slow
