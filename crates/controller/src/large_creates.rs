@@ -9,10 +9,23 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 const MAX_AT_A_TIME: usize = 4;
 
 /// Whose turn it is to create a large object: one of each namespace at a time, because the request may
-/// take as long as a webhook of the tenant does, and the namespaces take turns. By namespace who has
-/// the turn or waits for it; without a name the turn among the namespaces.
-#[derive(Debug, Default)]
-pub(crate) struct LargeCreates(Mutex<BTreeMap<String, Arc<Semaphore>>>);
+/// take as long as a webhook of the tenant does, and the namespaces take turns.
+#[derive(Debug)]
+pub(crate) struct LargeCreates {
+    /// By namespace, of those that have the turn or wait for it.
+    of_namespaces: Mutex<BTreeMap<String, Arc<Semaphore>>>,
+    /// The turn among the namespaces.
+    all: Arc<Semaphore>,
+}
+
+impl Default for LargeCreates {
+    fn default() -> Self {
+        Self {
+            of_namespaces: Mutex::default(),
+            all: Arc::new(Semaphore::new(MAX_AT_A_TIME)),
+        }
+    }
+}
 
 impl LargeCreates {
     /// Waits until an object of the namespace may be created, for as long as the result is held.
@@ -20,18 +33,18 @@ impl LargeCreates {
         &self,
         namespace: &str,
     ) -> [Option<OwnedSemaphorePermit>; 2] {
-        let own = self.turns(namespace, 1).acquire_owned().await;
-        let all = self.turns("", MAX_AT_A_TIME).acquire_owned().await;
+        let own = self.turn_of(namespace).acquire_owned().await;
+        let all = self.all.clone().acquire_owned().await;
         // Neither is ever closed.
         [own.ok(), all.ok()]
     }
 
-    fn turns(&self, namespace: &str, at_a_time: usize) -> Arc<Semaphore> {
-        let mut turns = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    fn turn_of(&self, namespace: &str) -> Arc<Semaphore> {
+        let turns = self.of_namespaces.lock();
+        let mut turns = turns.unwrap_or_else(PoisonError::into_inner);
         // A permit, and who waits for one, has another reference.
         turns.retain(|_, of| Arc::strong_count(of) > 1);
         let own = turns.entry(namespace.to_owned());
-        own.or_insert_with(|| Arc::new(Semaphore::new(at_a_time)))
-            .clone()
+        own.or_insert_with(|| Arc::new(Semaphore::new(1))).clone()
     }
 }
