@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use fivespot_api::condition::{self, ConditionType, ConditionUpdate, Reason};
 use fivespot_api::{Phase, ScheduledMachineStatus, name};
+use fivespot_plan::overrides::is_longer;
 use fivespot_plan::{Event, MAX_STEPS};
 use fivespot_schedule::Steps;
 use jiff::{SignedDuration, Timestamp};
@@ -257,7 +258,11 @@ fn wanted_since(snapshot: &Snapshot) -> Timestamp {
     let Ok(schedule) = schedule else {
         return now;
     };
-    let schedule = schedule.with_overrides(inputs.overrides.clone());
+    let class = snapshot.object.spec.class.as_ref();
+    let most = class.and_then(|class| class.limits.as_ref()?.max_override);
+    let mut overrides = inputs.overrides.clone();
+    overrides.retain(|of| most.is_none_or(|most| !is_longer(of, most)));
+    let schedule = schedule.with_overrides(overrides);
     let before = snapshot.object.status.as_ref();
     let ready =
         before.and_then(|of| condition::find(&of.conditions, ConditionType::Ready));

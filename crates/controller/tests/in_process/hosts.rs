@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here ends the test")]
 
+use std::sync::Mutex;
+
 use serde_json::{Value, json};
 
 use crate::cluster::{SCHEDULED, TestCluster};
@@ -72,4 +74,40 @@ async fn of_machines_that_open_at_one_instant_the_highest_priority_gets_the_host
             assert_eq!(has_host, priority == 90, "{priorities:?}: {machine:#}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_override_that_a_class_does_not_allow_makes_no_machine_late() {
+    let cluster = TestCluster::with_cluster_api("2026-03-06T12:00:00Z").await;
+    create_class(&cluster, json!({"address": "none"})).await;
+    let class = "/apis/5spot.finos.org/v1alpha1/scheduledmachineclasses/desks";
+    let limits = json!({"maxOverride": "1h"});
+    let spec = json!({"limits": limits, "provisioning": {"leadTime": "10m"}});
+    cluster.merge(class, json!({"spec": spec})).await;
+    create_machine_of_class(&cluster).await;
+    cluster.create_kubeconfig(&json!({"token": "abc"})).await;
+    let longer = json!({
+        "apiVersion": "5spot.finos.org/v1alpha1", "kind": "ScheduleOverride",
+        "metadata": {"name": "long", "namespace": "default"},
+        "spec": {"targetRef": {"name": "worker"}, "mode": "Run",
+                 "endTime": "2026-03-06T17:00:00Z"},
+    });
+    let overrides = SCHEDULED.replace("scheduledmachines", "scheduleoverrides");
+    cluster.client.create(&overrides, longer).await.unwrap();
+    let instruments = Mutex::new(None);
+    let _controller = cluster.run(|client, clock| {
+        let options = cluster.options(client, clock);
+        *instruments.lock().unwrap() = Some(options.instruments.clone());
+        options
+    });
+    // The window opens at 14:00.
+    cluster.advance_to("2026-03-06T13:50:00Z").await;
+    cluster.join("worker").await;
+    cluster.advance_to("2026-03-06T14:00:30Z").await;
+    cluster.ready("worker", true).await;
+    cluster.clock.wait_until_idle().await;
+    let instruments = instruments.lock().unwrap().take().unwrap();
+    let metrics = instruments.metrics();
+    let sum = "fivespot_ready_lateness_seconds_sum 30.0\n";
+    assert!(metrics.contains(sum), "{metrics}");
 }
