@@ -159,7 +159,7 @@ impl Broadcaster {
         self.published.store(change.version, Ordering::Release);
     }
 
-    /// Ends every watch of a bucket whose resource is not served any longer.
+    /// Ends every watch of a bucket. What was sent before is still received.
     pub(crate) fn end(&mut self, bucket: Bucket) {
         self.watchers.remove(&bucket);
     }

@@ -46,6 +46,7 @@ pub(crate) fn changed(state: &mut State, change: &Arc<Change>) {
         .is_some_and(|it| it["spec"] == after["spec"]);
     if !(known && same) {
         reconcile(state, change.bucket, after);
+        end_watches(state, &defined(after));
     }
 }
 
@@ -63,7 +64,21 @@ fn requeue_group(state: &mut State, bucket: Bucket, group: &str) {
         .collect();
     for definition in waiting {
         reconcile(state, bucket, &definition);
+        let key = Key::new("", meta::name(&definition));
+        let accepted = |it: &Value| it["status"]["acceptedNames"].clone();
+        let after = state.get(bucket, &key).map(|it| accepted(it));
+        if after != Some(accepted(&definition)) {
+            end_watches(state, &defined(&definition));
+        }
     }
+}
+
+/// Ends the watches of the objects of a definition whose spec or accepted names have changed, as
+/// kube-apiserver does (`updateCustomResourceDefinition` in k8s.io/apiextensions-apiserver): they
+/// have the schema and the conversion of their start. A client resumes from its last event.
+fn end_watches(state: &mut State, defined: &GroupResource) {
+    let bucket = state.store.bucket(defined);
+    state.broadcaster.end(bucket);
 }
 
 /// The definitions of a group, except the one with the given name.
@@ -176,9 +191,8 @@ fn unregister(state: &mut State, definition: &Value) {
     for group in alias::names(&state.aliases, &defined.group) {
         registry.remove(group, &defined.resource);
     }
-    let bucket = state.store.bucket(&defined);
     state.serve(registry);
-    state.broadcaster.end(bucket);
+    end_watches(state, &defined);
 }
 
 fn status(definition: &Value, names: Names, now: &str) -> Value {

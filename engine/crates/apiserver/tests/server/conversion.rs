@@ -1,7 +1,11 @@
 //! Objects are returned in every served version, and stored in one.
 
-use kubemu_apiserver::{Client, Delete, Patch, Selector, Server};
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use kubemu_apiserver::{Client, Delete, Patch, Selector, Server, Watch};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::fixture::{
     DEFINITIONS, MAPS, definition, map, next, read, request, send, server,
@@ -382,4 +386,55 @@ async fn a_conversion_webhook_must_not_change_the_name() {
         "{}",
         refused.message
     );
+}
+
+/// Whether a watch ends before its next event, which must come soon.
+async fn ends(watch: &mut Watch) -> bool {
+    let next = timeout(Duration::from_secs(10), watch.next());
+    next.await.is_ok_and(|it| it.is_none())
+}
+
+#[tokio::test]
+async fn a_watch_ends_when_the_spec_of_its_definition_changes() {
+    let hook = converter(renamed).await;
+    let changes = [
+        json!([{"op": "add", "value": {"type": "string"}, "path": "/spec/versions/1/schema\
+            /openAPIV3Schema/properties/spec/properties/a"}]),
+        json!([{"op": "add", "path": "/spec/conversion",
+            "value": by_webhook(hook.by_url("/convert"))["spec"]["conversion"]}]),
+        json!([{"op": "replace", "path": "/spec/versions/1/served", "value": false}]),
+    ];
+    let expected = [json!({"a": "y"}), json!({"b": "y"}), Value::Null];
+    for (change, expected) in changes.into_iter().zip(expected) {
+        let (_server, client) = things(two_versions()).await;
+        let mut watch = client.watch(V2, &Selector::default(), "").unwrap();
+        let first = next(&mut watch).await.object;
+        assert_eq!(first["spec"], json!({}));
+        let path = format!("{DEFINITIONS}/things.example.com");
+        let changed = Patch::Json(change.clone());
+        client.patch(&path, changed).await.unwrap();
+        let patch = Patch::Merge(json!({"spec": {"a": "y"}}));
+        client.patch(&format!("{V1}/x"), patch).await.unwrap();
+        assert!(ends(&mut watch).await, "{change}");
+        let version = first["metadata"]["resourceVersion"].as_str().unwrap();
+        match client.watch(V2, &Selector::default(), version) {
+            Ok(mut resumed) => {
+                assert_eq!(next(&mut resumed).await.object["spec"], expected);
+            }
+            Err(refused) => assert_eq!((refused.code, expected), (404, Value::Null)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_goes_on_when_the_definition_changes_only_beside_its_spec() {
+    let (_server, client) = things(two_versions()).await;
+    let mut watch = client.watch(V2, &Selector::default(), "").unwrap();
+    next(&mut watch).await;
+    let path = format!("{DEFINITIONS}/things.example.com");
+    let labelled = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    client.patch(&path, labelled).await.unwrap();
+    let patch = Patch::Merge(json!({"spec": {"a": "y"}}));
+    client.patch(&format!("{V1}/x"), patch).await.unwrap();
+    assert_eq!(next(&mut watch).await.kind.as_str(), "MODIFIED");
 }
