@@ -122,16 +122,19 @@ fn delete_selected(
 ) -> Result<ApiResponse, Status> {
     let resource = &target.resource;
     let bucket = state.bucket(resource);
-    let chosen = list::selected(state, call, target)?;
+    let selected = list::selected(state, call, target)?;
     // All objects are converted before the first is deleted.
-    let shown: Vec<_> = chosen
+    let shown = list::in_version_of(state, resource, &selected.items)?;
+    // A list of an earlier version has objects that have changed since, or do not exist any more.
+    let chosen: Vec<Object> = selected
+        .items
         .iter()
-        .map(|it| state.in_version_of(resource, it))
+        .filter_map(|it| state.get(bucket, &key_of(it)).cloned())
         .collect();
-    let shown = shown.into_iter().collect::<Result<Vec<Object>, Status>>()?;
+    let current = list::in_version_of(state, resource, &chosen)?;
     // The plugins are called for each object, without the name in the attributes.
     let chain = state.chain.clone();
-    let verdicts: Vec<Result<(), Status>> = shown
+    let verdicts: Vec<Result<(), Status>> = current
         .iter()
         .map(|it| {
             if is_pending(it, options) {
@@ -145,25 +148,24 @@ fn delete_selected(
         .collect();
     // The webhooks for all objects are called before the first object is deleted.
     state.check_complete()?;
-    let mut items = Vec::new();
-    for ((old, shown), result) in chosen.into_iter().zip(shown).zip(verdicts) {
+    for (old, result) in chosen.iter().zip(verdicts) {
         result?;
-        let key = Key::new(meta::namespace(&old), meta::name(&old));
-        match delete_object(state, &Location::new(bucket, key), options) {
-            // The response contains the objects as they were before the delete.
-            Ok(_) => items.push(shown),
+        match delete_object(state, &Location::new(bucket, key_of(old)), options) {
+            Ok(_) => {}
             Err(refused) if refused.reason == Reason::NotFound => {}
             Err(refused) => return Err(refused),
         }
     }
+    // The response is the list, with the objects as they were before the delete.
     let list = List {
-        resource: resource.clone(),
-        version: state.store.version(),
-        continue_token: String::new(),
-        remaining: None,
-        items,
+        items: shown,
+        ..selected
     };
     Ok(ApiResponse::new(200, Content::List(list)))
+}
+
+fn key_of(object: &Value) -> Key {
+    Key::new(meta::namespace(object), meta::name(object))
 }
 
 /// Deletes one object according to its kind, its finalizers and the options.

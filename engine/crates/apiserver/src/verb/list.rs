@@ -3,6 +3,7 @@
 use super::page::{Page, page, token, too_old};
 use crate::api_response::{ApiResponse, Content, List};
 use crate::call::Call;
+use crate::resource::Resource;
 use crate::route::Target;
 use crate::selector::{Fields, Filter, Labels};
 use crate::state::State;
@@ -14,6 +15,21 @@ pub(super) fn list(
     call: &Call,
     target: &Target,
 ) -> Result<ApiResponse, Status> {
+    let selected = selected(state, call, target)?;
+    let items = in_version_of(state, &target.resource, &selected.items)?;
+    let list = List { items, ..selected };
+    Ok(ApiResponse::new(200, Content::List(list)))
+}
+
+/// The page of objects that a request selects, in their storage version.
+///
+/// # Errors
+/// 400 and 422 for invalid parameters, 410 for a version that is not retained, 504 for a future one.
+pub(super) fn selected(
+    state: &mut State,
+    call: &Call,
+    target: &Target,
+) -> Result<List, Status> {
     let filter = filter(call, target)?;
     let page = page(state, call, &target.resource)?;
     let at = page.at.unwrap_or_else(|| state.store.version());
@@ -51,23 +67,31 @@ pub(super) fn list(
     // With a selector, counting the rest would require evaluating it for all remaining
     // objects.
     let counted = remaining > 0 && filter.is_empty();
-    let conversion = state.conversion(&target.resource);
-    // All objects are requested first, so that a webhook converts them in one call.
-    let shown: Vec<_> = items
+    Ok(List {
+        resource: target.resource.clone(),
+        version: at,
+        continue_token,
+        remaining: counted.then_some(remaining),
+        items,
+    })
+}
+
+/// Objects in the version of `resource`. All of them are requested before one fails, so that a
+/// webhook converts them in one call.
+///
+/// # Errors
+/// 500 if one cannot be converted.
+pub(super) fn in_version_of(
+    state: &State,
+    resource: &Resource,
+    objects: &[Object],
+) -> Result<Vec<Object>, Status> {
+    let conversion = state.conversion(resource);
+    let shown: Vec<_> = objects
         .iter()
-        .map(|it| conversion.in_version_of(&target.resource, it))
+        .map(|it| conversion.in_version_of(resource, it))
         .collect();
-    let items = shown.into_iter().collect::<Result<_, _>>()?;
-    Ok(ApiResponse::new(
-        200,
-        Content::List(List {
-            resource: target.resource.clone(),
-            version: at,
-            continue_token,
-            remaining: counted.then_some(remaining),
-            items,
-        }),
-    ))
+    shown.into_iter().collect()
 }
 
 /// The label and field selectors of a request.
@@ -81,26 +105,6 @@ pub(super) fn filter(call: &Call, target: &Target) -> Result<Filter, Status> {
         filter.fields = Fields::parse(&one, &target.resource)?;
     }
     Ok(filter)
-}
-
-/// All objects that a request selects, in their storage version.
-pub(super) fn selected(
-    state: &mut State,
-    call: &Call,
-    target: &Target,
-) -> Result<Vec<Object>, Status> {
-    let filter = filter(call, target)?;
-    let bucket = state.bucket(&target.resource);
-    let range = Range {
-        namespace: namespace(target),
-        after: None,
-    };
-    let found = state.store.list(bucket, &range, None);
-    let found = found.map_err(|too_old| Status::too_old(0, too_old.oldest))?;
-    Ok(found
-        .filter(|(_, it)| filter.matches(it))
-        .map(|(_, it)| it.clone())
-        .collect())
 }
 
 pub(super) fn namespace(target: &Target) -> Option<&str> {

@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http::Method;
 use kubemu_admission::FieldError;
 use serde_json::{Value, json};
 
@@ -52,9 +53,10 @@ pub(super) fn page(
         after: None,
         limit,
     };
-    // Without `resourceVersionMatch`, a list with a limit uses exactly the given version.
+    // Without `resourceVersionMatch`, a list with a limit uses exactly the given version. The
+    // deletion of a collection always has a limit (`DeleteCollection` in k8s.io/apiserver).
     let exact = match query.version_match.as_str() {
-        "" => limit.is_some(),
+        "" => limit.is_some() || call.method == Method::DELETE,
         word => word == "Exact",
     };
     match wanted_version(&query.version)? {

@@ -1,5 +1,6 @@
 //! The resourceVersion, paging and order of lists.
 
+use kubemu_apiserver::Delete;
 use serde_json::{Value, json};
 
 use crate::fixture::{MAPS, map, send_json, server};
@@ -102,4 +103,58 @@ async fn a_continue_token_is_read_before_a_version_beside_it_is_refused() {
         list(token).await,
         "specifying resource version is not allowed when using continue"
     );
+}
+
+#[tokio::test]
+async fn a_deletion_with_a_limit_deletes_one_page_and_returns_it() {
+    let server = server();
+    let client = server.client();
+    for name in ["a", "b", "c", "d", "e"] {
+        client.create(MAPS, map(name)).await.unwrap();
+    }
+    let listed = server.version().to_string();
+    let path = format!("{MAPS}?limit=2");
+    let (code, page) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(
+        (code, names(&page)),
+        (200, vec!["a".to_owned(), "b".to_owned()])
+    );
+    let metadata = &page["metadata"];
+    assert_eq!(metadata["resourceVersion"], listed.as_str(), "of the list");
+    assert_eq!(metadata["remainingItemCount"], 3);
+    let rest = metadata["continue"].as_str().unwrap();
+    let (_, left) = send_json(&server, "GET", MAPS, Value::Null).await;
+    assert_eq!(names(&left), ["c", "d", "e"]);
+    client
+        .delete(&format!("{MAPS}/c"), &Delete::default())
+        .await
+        .unwrap();
+    let path = format!("{MAPS}?limit=2&continue={rest}");
+    let (_, page) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(names(&page), ["c", "d"], "of the same snapshot");
+    let (_, left) = send_json(&server, "GET", MAPS, Value::Null).await;
+    assert_eq!(names(&left), ["e"]);
+}
+
+#[tokio::test]
+async fn a_deletion_at_a_version_deletes_what_existed_then() {
+    let server = server();
+    let client = server.client();
+    let first = client.create(MAPS, map("a")).await.unwrap();
+    client.create(MAPS, map("b")).await.unwrap();
+    let version = first["metadata"]["resourceVersion"].as_str().unwrap();
+    let path = format!("{MAPS}?resourceVersion={version}");
+    let (_, page) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(names(&page), ["a"]);
+    let (_, left) = send_json(&server, "GET", MAPS, Value::Null).await;
+    assert_eq!(names(&left), ["b"]);
+    let path = format!("{MAPS}?resourceVersion=1000000");
+    let (code, _) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(code, 504);
+    let path = format!("{MAPS}?resourceVersionMatch=Exact");
+    let (code, _) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(code, 422);
+    let path = format!("{MAPS}?limit=1&resourceVersion=0");
+    let (_, page) = send_json(&server, "DELETE", &path, Value::Null).await;
+    assert_eq!(names(&page), ["b"], "a list at any version is not paged");
 }
