@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indexmap::IndexSet;
 use jiff::Timestamp;
 use kubemu_admission::crd::Crd;
 use serde_json::Value;
@@ -290,14 +291,12 @@ pub(crate) async fn call_webhooks(
     pending: Vec<ConversionCall>,
     results: &mut ConversionResults,
 ) {
-    let mut batches: HashMap<(Webhook, String), Vec<ConversionCall>> = HashMap::new();
+    let mut batches: HashMap<(Webhook, String), IndexSet<ConversionCall>> =
+        HashMap::new();
     for call in pending {
         if !results.contains_key(&call) {
             let key = (call.webhook.clone(), call.api_version.clone());
-            let batch = batches.entry(key).or_default();
-            if !batch.contains(&call) {
-                batch.push(call);
-            }
+            batches.entry(key).or_default().insert(call);
         }
     }
     for ((webhook, api_version), batch) in batches {
