@@ -57,10 +57,16 @@ impl State {
         self.store.resume_at(version);
         // The first values of the seed were used by the previous run of the server.
         self.random = Random::new(self.seed.wrapping_add(version));
+        let mut loaded = Vec::with_capacity(objects.len());
         for (resource, key, object) in objects {
             let bucket = self.store.bucket(&resource);
             let change = self.store.load(bucket, key, object);
             self.index.update(&change);
+            loaded.push(change);
+        }
+        // What follows from an object may depend on others, such as which of two definitions has a
+        // name, and the order of the last writes is not that of the decisions.
+        for change in loaded {
             trigger::enqueue(self, &change);
         }
     }

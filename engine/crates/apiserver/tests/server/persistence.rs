@@ -319,3 +319,32 @@ fn writing_a_private_file_replaces_a_symlink_and_does_not_follow_it() {
     let remaining = fs::read_dir(&directory.0).unwrap().count();
     assert_eq!(remaining, 4, "no other file is left");
 }
+
+#[tokio::test]
+async fn a_definition_whose_names_were_refused_is_refused_after_a_restart() {
+    let directory = TestDirectory::new();
+    let first = directory.server();
+    let client = first.client();
+    client.create(DEFINITIONS, definition()).await.unwrap();
+    let mut other = definition();
+    other["metadata"]["name"] = "others.example.com".into();
+    other["spec"]["names"] = json!({"kind": "Thing", "plural": "others"});
+    client.create(DEFINITIONS, other).await.unwrap();
+    let refused = format!("{DEFINITIONS}/others.example.com");
+    let before = client.get(&refused).await.unwrap();
+    assert_eq!(before["status"]["conditions"][1]["status"], "False");
+    let label = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    let accepted = format!("{DEFINITIONS}/things.example.com");
+    client.patch(&accepted, label).await.unwrap();
+    let version = first.version();
+    stop(first, client).await;
+
+    let second = directory.server();
+    let client = second.client();
+    assert_eq!(client.get(&refused).await.unwrap(), before);
+    let others = "/apis/example.com/v1/others";
+    let listed = client.list(others, &Selector::default()).await;
+    assert_eq!(listed.unwrap_err().code, 404);
+    client.list(THINGS, &Selector::default()).await.unwrap();
+    assert_eq!(second.version(), version, "a restart writes nothing");
+}
