@@ -85,7 +85,10 @@ fn may_be_admitted(state: &State, change: &Change) -> bool {
         buckets.namespaces,
     ];
     let key = &change.key;
-    deciding.contains(&change.bucket)
+    // Of a namespace the labels and the deletion decide, not the conditions.
+    let decides =
+        change.bucket != buckets.namespaces || !namespace::only_conditions_differ(change);
+    deciding.contains(&change.bucket) && decides
         || buckets.rbac.contains(&change.bucket)
         || buckets.webhooks.contains(&change.bucket)
         || state.policies.reads_parameters_of(&change.object["kind"])

@@ -1,5 +1,7 @@
 //! The writes after which a namespace is emptied, or created again.
 
+use serde_json::Value;
+
 use crate::kind::namespace::INITIAL;
 use crate::meta;
 use crate::state::State;
@@ -14,13 +16,32 @@ pub(super) fn enqueue(state: &mut State, change: &Change) {
         if change.after.is_none() && INITIAL.contains(&name) {
             state.queue.add(WorkItem::SystemNamespace(name.to_owned()));
         }
-        if change.after.as_deref().is_some_and(meta::is_deleting) {
+        if change.after.as_deref().is_some_and(meta::is_deleting)
+            && !only_conditions_differ(change)
+        {
             state.queue.add(WorkItem::Namespace(name.to_owned()));
         }
     } else if change.after.is_none() && is_ending(state, &change.key.namespace) {
         let namespace = change.key.namespace.to_string();
         state.queue.add(WorkItem::Namespace(namespace));
     }
+}
+
+/// Whether a write changes nothing but the conditions in the status of an object. They are written by
+/// the reconcile of a namespace itself, with the refusals of its requests, whose words may differ
+/// each time.
+pub(super) fn only_conditions_differ(change: &Change) -> bool {
+    let (Some(before), Some(after)) = (&change.before, &change.after) else {
+        return false;
+    };
+    let rest = |it: &Value| {
+        let mut rest = it.clone();
+        rest["metadata"]["resourceVersion"] = Value::Null;
+        rest["metadata"]["managedFields"] = Value::Null;
+        rest["status"]["conditions"] = Value::Null;
+        rest
+    };
+    rest(before) == rest(after)
 }
 
 /// Whether a namespace is being deleted.

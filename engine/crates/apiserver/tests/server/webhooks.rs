@@ -1,12 +1,16 @@
 //! Admission webhooks are called, and their responses apply.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kubemu_apiserver::{Client, Delete, Options, Patch, Selector, Server};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use crate::fixture::{
     MAPS, PODS, at, definition, map, options, pod, read, request, send, send_json, server,
@@ -775,4 +779,52 @@ fn an_invalid_duration_and_a_missing_kubeconfig_prevent_the_start() {
         missing.contains("imagePolicy.kubeConfigFile: /none: No such file"),
         "{missing}"
     );
+}
+
+/// The change to a webhook that limits it to the deletion of config maps.
+fn of_deletions() -> Value {
+    json!({"rules": [{"operations": ["DELETE"], "apiGroups": [""],
+        "apiVersions": ["v1"], "resources": ["configmaps"]}]})
+}
+
+/// Creates a namespace with a config map, and deletes it.
+async fn delete_namespace(client: &Client, name: &str) {
+    let space = json!({"metadata": {"name": name}});
+    client.create("/api/v1/namespaces", space).await.unwrap();
+    let path = format!("/api/v1/namespaces/{name}");
+    let maps = format!("{path}/configmaps");
+    client.create(&maps, map("x")).await.unwrap();
+    client.delete(&path, &Delete::default()).await.unwrap();
+}
+
+#[tokio::test]
+async fn namespaces_whose_deletion_is_refused_in_other_words_each_time_are_not_retried_at_once()
+ {
+    let count = Arc::new(AtomicUsize::new(0));
+    let hook = WebhookServer::start(move |review| {
+        let count = count.fetch_add(1, Ordering::SeqCst);
+        let status = json!({"message": format!("refusal {count}")});
+        review_response(review, json!({"allowed": false, "status": status}))
+    })
+    .await;
+    let server = server();
+    let client = server.client();
+    validating(
+        &client,
+        vec![webhook("v", hook.by_url("/v"), of_deletions())],
+    )
+    .await;
+    delete_namespace(&client, "one").await;
+    delete_namespace(&client, "two").await;
+    let idle = server.clock().wait_until_idle();
+    assert!(timeout(Duration::from_secs(10), idle).await.is_ok());
+    let one = client.get("/api/v1/namespaces/one").await.unwrap();
+    assert!(one.to_string().contains("refusal"), "{one}");
+    // What may change the verdict is a reason to try again.
+    let calls = hook.calls();
+    let label = Patch::Merge(json!({"metadata": {"labels": {"a": "b"}}}));
+    client.patch("/api/v1/namespaces/one", label).await.unwrap();
+    let idle = server.clock().wait_until_idle();
+    assert!(timeout(Duration::from_secs(10), idle).await.is_ok());
+    assert!(hook.calls() > calls);
 }
