@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use indexmap::IndexSet;
 use jiff::Timestamp;
 use kubemu_admission::crd::Crd;
@@ -20,6 +21,10 @@ use crate::status::{Reason, Status};
 use crate::store::Object;
 use crate::webhook_client::Endpoint;
 use webhook::Webhook;
+
+/// How many admission webhooks are called at the same time for one request. The deletion of a
+/// collection calls them for all of its objects, each over a connection of its own.
+const MAX_CONCURRENT_CALLS: usize = 16;
 
 /// An object that a webhook must convert. Requests are performed under a lock, which is not held
 /// while a webhook is called. A request that lacks a response is therefore abandoned before it has
@@ -101,12 +106,13 @@ impl WebhookCalls {
         let pending = std::mem::take(&mut self.pending_conversions);
         call_webhooks(pending, &mut self.conversions).await;
         let calls = std::mem::take(&mut self.pending_reviews);
-        let calls = calls.into_iter().map(async |call| {
+        let calls = calls.into_iter().map(|call| async move {
             let response = call.send().await;
             (call, response)
         });
-        // The calls are concurrent, as in Kubernetes.
-        let responses = futures::future::join_all(calls).await;
+        // The calls for one object are concurrent, as in Kubernetes.
+        let calls = futures::stream::iter(calls).buffer_unordered(MAX_CONCURRENT_CALLS);
+        let responses: Vec<_> = calls.collect().await;
         self.reviews.extend(responses);
         self.is_retry = true;
     }

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use kubemu_apiserver::{Client, Delete, Options, Patch, Selector, Server};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
+use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::fixture::{
@@ -795,6 +796,52 @@ async fn delete_namespace(client: &Client, name: &str) {
     let maps = format!("{path}/configmaps");
     client.create(&maps, map("x")).await.unwrap();
     client.delete(&path, &Delete::default()).await.unwrap();
+}
+
+/// A listener that drops each connection after a while, and the largest number of connections
+/// that were open at the same time.
+async fn counting_listener() -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap());
+    let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let result = most.clone();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let count = open.fetch_add(1, Ordering::SeqCst) + 1;
+            most.fetch_max(count, Ordering::SeqCst);
+            let open = open.clone();
+            tokio::spawn(async move {
+                for _ in 0..1_000 {
+                    tokio::task::yield_now().await;
+                }
+                open.fetch_sub(1, Ordering::SeqCst);
+                drop(stream);
+            });
+        }
+    });
+    (url, result)
+}
+
+#[tokio::test]
+async fn the_deletion_of_a_collection_calls_webhooks_for_a_few_objects_at_a_time() {
+    let (url, most) = counting_listener().await;
+    let client = server().client();
+    for number in 0..60 {
+        client
+            .create(MAPS, map(&format!("x{number}")))
+            .await
+            .unwrap();
+    }
+    let mut change = of_deletions();
+    change["failurePolicy"] = "Ignore".into();
+    validating(&client, vec![webhook("v", json!({ "url": url }), change)]).await;
+    client
+        .delete_collection(MAPS, &Selector::default())
+        .await
+        .unwrap();
+    let left = client.list(MAPS, &Selector::default()).await.unwrap();
+    assert_eq!(left.items.len(), 0);
+    assert_eq!(most.load(Ordering::SeqCst), 16);
 }
 
 #[tokio::test]
