@@ -1,5 +1,7 @@
 //! The server: its state, its clock, and its clients.
 
+mod worker;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -7,7 +9,6 @@ use http::Method;
 use kubemu_admission::KubeVersion;
 use kubemu_clock::Clock;
 use serde_json::Value;
-use tokio::runtime::Handle;
 
 use crate::alias::GroupAlias;
 use crate::api_response::ApiResponse;
@@ -262,7 +263,7 @@ impl Server {
             clock,
             audit: options.audit,
         }));
-        fork.spawn_worker();
+        worker::spawn(&fork);
         fork
     }
 
@@ -376,7 +377,7 @@ impl Server {
             audit.record(&self.event(call, &route, &response));
         }
         drop(state);
-        self.spawn_worker();
+        worker::spawn(self);
         response
     }
 
@@ -469,56 +470,6 @@ impl Server {
             event.name.clone_from(&target.name);
         }
         event
-    }
-
-    /// Starts a worker for the queue if none is running: as a task if there is a runtime.
-    fn spawn_worker(&self) {
-        {
-            let mut state = self.state();
-            if state.queue.is_empty() || state.queue.has_worker {
-                return;
-            }
-            state.queue.has_worker = true;
-        }
-        let server = self.clone();
-        if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(async move {
-                while server.run_next().await {
-                    tokio::task::yield_now().await;
-                }
-            });
-        } else {
-            while server.try_next(&mut WebhookCalls::default()) {}
-        }
-    }
-
-    /// Processes the next work item, and calls the webhooks that its requests need. Returns
-    /// whether there was an item.
-    async fn run_next(&self) -> bool {
-        let mut calls = WebhookCalls::default();
-        for _ in 1..MAX_ATTEMPTS {
-            let found = self.try_next(&mut calls);
-            if calls.is_complete() {
-                return found;
-            }
-            calls.call_webhooks().await;
-        }
-        true
-    }
-
-    /// Processes the next work item with the webhook responses received so far. If further
-    /// webhook calls are needed, the item is put back at the front.
-    fn try_next(&self, calls: &mut WebhookCalls) -> bool {
-        let mut state = self.state();
-        let item = state.queue.peek().cloned();
-        let found = state.attempt(calls, queue::process_next);
-        if let Some(item) = item.filter(|_| !calls.is_complete()) {
-            state.queue.add_first(item);
-        }
-        // If this fails, the next write is rejected with the reason.
-        let _ = state.flush();
-        state.queue.has_worker = found;
-        found
     }
 }
 

@@ -136,8 +136,15 @@ impl WorkQueue {
             Some(item) => {
                 self.queued.remove(item);
             }
-            None => self.busy = None,
+            None => self.release_if_empty(),
         }
         item
+    }
+
+    /// Releases the clock if there is nothing to do.
+    pub(crate) fn release_if_empty(&mut self) {
+        if self.queue.is_empty() {
+            self.busy = None;
+        }
     }
 }

@@ -1,7 +1,14 @@
 //! Requests of the server's own controllers pass through admission with their service accounts.
 
-use kubemu_apiserver::{Client, Delete, Options, Patch, Server};
+use std::sync::Arc;
+use std::time::Duration;
+
+use kubemu_apiserver::{
+    Attributes, Client, Cluster, Delete, Options, Patch, Plugin, Server, Status,
+};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
 
 use crate::fixture::{MAPS, PODS, at, create_running_pod, map, options, pod, server};
 use crate::policies::{BINDINGS, POLICIES, binding, policy};
@@ -257,4 +264,67 @@ async fn a_changed_or_deleted_authority_of_a_namespace_is_restored() {
     server.clock().wait_until_idle().await;
     let restored = client.get(&at(AUTHORITY)).await.unwrap();
     assert_eq!(restored["data"], json!({"ca.crt": "the CA"}));
+}
+
+fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+/// Waits until nothing is queued; fails if that does not happen soon.
+async fn becomes_idle(server: &Server) {
+    let idle = server.clock().wait_until_idle();
+    timeout(Duration::from_secs(10), idle).await.unwrap();
+}
+
+#[test]
+fn controllers_go_on_after_the_end_of_the_runtime_that_they_ran_on() {
+    let server = server();
+    let client = server.client();
+    runtime().block_on(create_terminating_namespace(&client));
+    runtime().block_on(async {
+        client.create(MAPS, map("x")).await.unwrap();
+        becomes_idle(&server).await;
+        assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
+    });
+}
+
+/// Panics when the garbage collector deletes something.
+#[derive(Debug)]
+struct Panicking;
+
+impl Plugin for Panicking {
+    fn name(&self) -> &'static str {
+        "Panicking"
+    }
+
+    fn validate(
+        &self,
+        _cluster: &Cluster,
+        attributes: &Attributes<'_>,
+        _object: Option<&Value>,
+    ) -> Result<(), Status> {
+        let user = &attributes.user().name;
+        assert!(
+            !user.ends_with(":generic-garbage-collector"),
+            "as it should"
+        );
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn controllers_go_on_after_a_plugin_has_panicked() {
+    let server = Server::new(Options {
+        plugins: vec![Arc::new(Panicking)],
+        ..options()
+    })
+    .unwrap();
+    let client = server.client();
+    orphaned(&client).await;
+    becomes_idle(&server).await;
+    client.get(&at("owned")).await.unwrap();
+    create_terminating_namespace(&client).await;
+    becomes_idle(&server).await;
+    assert_eq!(client.get(BLUE).await.unwrap_err().code, 404);
 }
