@@ -9,6 +9,7 @@ use http::Method;
 use kubemu_admission::KubeVersion;
 use kubemu_clock::Clock;
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use crate::alias::GroupAlias;
 use crate::api_response::ApiResponse;
@@ -40,6 +41,7 @@ use crate::status::{Reason, Status};
 use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
+use worker::MAX_WAITING;
 
 /// Maximum number of attempts of a request that needs responses of webhooks: for a write each
 /// version of the object may need a separate conversion, and mutating webhooks are called one
@@ -51,7 +53,7 @@ const MAX_ATTEMPTS: usize = 256;
 /// Requests and the server's own controllers (garbage collector, namespace controller,
 /// disruption controller) take turns; each sees all changes of those before it. Controllers
 /// run on the tokio runtime of the request that enqueued their work items and hold a virtual
-/// clock until the items are processed.
+/// clock until the items are processed. An item that waits for a webhook does not delay the others.
 ///
 /// ```
 /// use kubemu_apiserver::{Clock, Options, Selector, Server};
@@ -75,6 +77,8 @@ struct Inner {
     clock: Clock,
     audit: Option<Audit>,
     documents: DocumentCache,
+    /// A permit for each work item whose webhooks are called.
+    waiting: Semaphore,
 }
 
 /// The options of a [`Server`].
@@ -213,6 +217,7 @@ impl Server {
             clock: options.clock,
             audit: options.audit,
             documents,
+            waiting: Semaphore::new(MAX_WAITING),
         })))
     }
 
@@ -262,6 +267,7 @@ impl Server {
             documents: self.0.documents.fork(clock.now()),
             clock,
             audit: options.audit,
+            waiting: Semaphore::new(MAX_WAITING),
         }));
         worker::spawn(&fork);
         fork

@@ -1,7 +1,8 @@
 //! The work queue of the controllers.
 //!
 //! Each write enqueues the work items that it requires. The items are processed one at a time
-//! between requests, and stop a virtual clock until they are done.
+//! between requests, and stop a virtual clock until they are done. One that needs the response of a
+//! webhook is set aside, and the next is processed meanwhile.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -49,7 +50,10 @@ pub(crate) enum WorkItem {
 pub(crate) struct WorkQueue {
     clock: Clock,
     queue: VecDeque<WorkItem>,
+    /// The items in the queue and those that are set aside.
     queued: HashSet<WorkItem>,
+    /// The items that are processed again when webhooks have responded.
+    aside: IndexSet<WorkItem>,
     /// The items whose requests admission has rejected.
     pub(crate) rejected: IndexSet<WorkItem>,
     busy: Option<Busy>,
@@ -63,6 +67,7 @@ impl WorkQueue {
             clock,
             queue: VecDeque::new(),
             queued: HashSet::new(),
+            aside: IndexSet::new(),
             rejected: IndexSet::new(),
             busy: None,
             has_worker: false,
@@ -71,11 +76,13 @@ impl WorkQueue {
 
     /// A queue with the same items, which no worker processes yet. They hold `clock`.
     pub(crate) fn fork(&self, clock: Clock) -> Self {
+        let queue: VecDeque<_> = self.aside.iter().chain(&self.queue).cloned().collect();
         Self {
-            queue: self.queue.clone(),
+            busy: (!queue.is_empty()).then(|| clock.busy()),
+            queue,
             queued: self.queued.clone(),
+            aside: IndexSet::new(),
             rejected: self.rejected.clone(),
-            busy: (!self.is_empty()).then(|| clock.busy()),
             clock,
             has_worker: false,
         }
@@ -91,25 +98,39 @@ impl WorkQueue {
         }
     }
 
-    /// The item that is processed next.
-    pub(crate) fn peek(&self) -> Option<&WorkItem> {
-        self.queue.front()
+    /// Sets aside an item that was processed in vain, until webhooks have responded. Meanwhile it is
+    /// not added again: it will see all changes when it resumes.
+    pub(crate) fn set_aside(&mut self, item: &WorkItem) {
+        self.rejected.shift_remove(item);
+        if !self.queued.insert(item.clone()) {
+            self.queue.retain(|it| it != item);
+        }
+        self.aside.insert(item.clone());
+        if self.busy.is_none() {
+            self.busy = Some(self.clock.busy());
+        }
     }
 
-    /// Adds an item at the front of the queue, to process it once more.
-    pub(crate) fn add_first(&mut self, item: WorkItem) {
-        self.rejected.shift_remove(&item);
-        if self.queued.insert(item.clone()) {
-            self.queue.push_front(item);
-            if self.busy.is_none() {
-                self.busy = Some(self.clock.busy());
-            }
+    /// Takes an item that was set aside, to process it again. Returns whether it was there.
+    pub(crate) fn resume(&mut self, item: &WorkItem) -> bool {
+        let was_aside = self.aside.shift_remove(item);
+        if was_aside {
+            self.queued.remove(item);
+        }
+        was_aside
+    }
+
+    /// Puts an item that was set aside at the front of the queue.
+    pub(crate) fn put_back(&mut self, item: &WorkItem) {
+        if self.aside.shift_remove(item) {
+            self.queue.push_front(item.clone());
         }
     }
 
     /// Removes an item that does not have to be processed any more.
     pub(crate) fn remove(&mut self, item: &WorkItem) {
         if self.queued.remove(item) {
+            self.aside.shift_remove(item);
             self.queue.retain(|it| it != item);
         }
     }
@@ -143,7 +164,7 @@ impl WorkQueue {
 
     /// Releases the clock if there is nothing to do.
     pub(crate) fn release_if_empty(&mut self) {
-        if self.queue.is_empty() {
+        if self.queue.is_empty() && self.aside.is_empty() {
             self.busy = None;
         }
     }

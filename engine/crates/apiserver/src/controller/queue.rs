@@ -14,6 +14,12 @@ pub(crate) fn process_next(state: &mut State) -> bool {
     let Some(item) = state.queue.next() else {
         return false;
     };
+    process(state, item);
+    true
+}
+
+/// Processes an item, which is not in the queue any more.
+pub(crate) fn process(state: &mut State, item: WorkItem) {
     match item {
         WorkItem::Collect(location) => garbage_collector::reconcile(state, &location),
         WorkItem::Dependents(uid) => garbage_collector::reconcile_dependents(state, &uid),
@@ -32,5 +38,4 @@ pub(crate) fn process_next(state: &mut State) -> bool {
         WorkItem::Expire => event_expiry::delete_expired(state),
         WorkItem::Definition(key) => definition::clean_up(state, &key),
     }
-    true
 }

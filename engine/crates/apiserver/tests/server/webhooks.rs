@@ -11,10 +11,12 @@ use kubemu_apiserver::{Client, Delete, Options, Patch, Selector, Server};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::fixture::{
-    MAPS, PODS, at, definition, map, options, pod, read, request, send, send_json, server,
+    MAPS, PODS, at, definition, map, next, options, pod, read, request, send, send_json,
+    server,
 };
 use crate::webhook_server::{WebhookServer, authority};
 
@@ -798,6 +800,28 @@ async fn delete_namespace(client: &Client, name: &str) {
     client.delete(&path, &Delete::default()).await.unwrap();
 }
 
+#[tokio::test]
+async fn a_webhook_that_does_not_respond_delays_only_what_it_is_called_for() {
+    let hook = WebhookServer::start(|_| Value::Null).await;
+    let client = server().client();
+    let mut change = of_deletions();
+    change["timeoutSeconds"] = 30.into();
+    validating(&client, vec![webhook("v", hook.by_url("/v"), change)]).await;
+    delete_namespace(&client, "stuck").await;
+    let space = json!({"metadata": {"name": "other"}});
+    client.create("/api/v1/namespaces", space).await.unwrap();
+    let accounts = "/api/v1/namespaces/other/serviceaccounts";
+    let mut watch = client.watch(accounts, &Selector::default(), "").unwrap();
+    let account = timeout(Duration::from_secs(10), next(&mut watch)).await;
+    assert_eq!(account.unwrap().object["metadata"]["name"], "default");
+    delete_namespace(&client, "third").await;
+    while hook.calls() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let stuck = client.get("/api/v1/namespaces/stuck").await.unwrap();
+    assert_eq!(stuck["status"]["phase"], "Terminating");
+}
+
 /// A listener that drops each connection after a while, and the largest number of connections
 /// that were open at the same time.
 async fn counting_listener() -> (String, Arc<AtomicUsize>) {
@@ -874,4 +898,34 @@ async fn namespaces_whose_deletion_is_refused_in_other_words_each_time_are_not_r
     let idle = server.clock().wait_until_idle();
     assert!(timeout(Duration::from_secs(10), idle).await.is_ok());
     assert!(hook.calls() > calls);
+}
+
+fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    builder.enable_all().build().unwrap()
+}
+
+#[test]
+fn what_waits_for_a_webhook_goes_on_after_the_end_of_its_runtime() {
+    let server = server();
+    let client = server.client();
+    runtime().block_on(async {
+        let hook = WebhookServer::start(|_| Value::Null).await;
+        let mut change = of_deletions();
+        change["failurePolicy"] = "Ignore".into();
+        change["timeoutSeconds"] = 30.into();
+        validating(&client, vec![webhook("v", hook.by_url("/v"), change)]).await;
+        delete_namespace(&client, "blue").await;
+        while hook.calls() == 0 {
+            tokio::task::yield_now().await;
+        }
+    });
+    // The webhook has ended, too, so that it is ignored.
+    runtime().block_on(async {
+        client.create(MAPS, map("x")).await.unwrap();
+        let idle = server.clock().wait_until_idle();
+        timeout(Duration::from_secs(10), idle).await.unwrap();
+        let blue = client.get("/api/v1/namespaces/blue").await;
+        assert_eq!(blue.unwrap_err().code, 404);
+    });
 }
