@@ -74,13 +74,15 @@ impl State {
     /// Writes the changes to disk, if there is a storage, and sends them to the watches.
     ///
     /// # Errors
-    /// 500 if they cannot be written; no watcher receives them then, and later writes are
-    /// rejected.
+    /// 500 if they cannot be written; no watcher receives them then, later requests are rejected,
+    /// and no controller acts on them.
     pub(crate) fn flush(&mut self) -> Result<(), Status> {
         let Some(journal) = &mut self.journal else {
             return Ok(());
         };
-        for change in journal.flush(&self.store)? {
+        let written = journal.flush(&self.store);
+        let written = written.inspect_err(|_| self.queue.clear())?;
+        for change in written {
             self.broadcaster.publish(&change);
         }
         Ok(())

@@ -222,6 +222,13 @@ fn health(call: &Call, parts: &[&str]) -> ApiResponse {
     }
 }
 
+/// The response to `/readyz` when the storage has failed, with the name that the check has in
+/// Kubernetes; `None` for any other path.
+pub(crate) fn not_ready(path: &str) -> Option<ApiResponse> {
+    let text = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
+    (path.trim_matches('/') == "readyz").then(|| ApiResponse::text(500, text))
+}
+
 fn paths(registry: &Registry) -> serde_json::Value {
     let mut paths = vec!["/api".to_owned(), "/apis".to_owned()];
     for group in registry.groups() {

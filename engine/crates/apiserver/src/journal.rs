@@ -30,7 +30,8 @@ impl Journal {
         self.pending.push(change.clone());
     }
 
-    /// Whether writes are possible.
+    /// Whether requests are possible. After a failure reads are not either: the state has writes
+    /// that a restart loses.
     ///
     /// # Errors
     /// 500 with the reason after the disk has failed.

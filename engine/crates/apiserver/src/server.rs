@@ -19,7 +19,7 @@ use crate::call::Call;
 use crate::client::Client;
 use crate::controller::queue;
 use crate::conversion::WebhookCalls;
-use crate::document::DocumentCache;
+use crate::document::{DocumentCache, not_ready};
 use crate::identity::{self, TokenKey, claim::ISSUER};
 use crate::impersonation;
 use crate::initial;
@@ -210,7 +210,7 @@ impl Server {
         bootstrap::install(&mut state);
         while queue::process_next(&mut state) {}
         initial::install(&mut state, options.client_authority.as_deref());
-        // If the disk fails, the first write is rejected.
+        // If the disk fails, the first request is rejected.
         let _ = state.flush();
         Ok(Self(Arc::new(Inner {
             state: Mutex::new(state),
@@ -368,8 +368,13 @@ impl Server {
             }
             (Ok(()), Route::Other) => {
                 let registry = state.registry.clone();
+                let is_ready = state.journal.as_ref().is_none_or(|it| it.check().is_ok());
                 drop(state);
-                let response = Ok(self.0.documents.find(&registry, call));
+                let document = match not_ready(&call.path) {
+                    Some(why) if !is_ready => why,
+                    _ => self.0.documents.find(&registry, call),
+                };
+                let response = Ok(document);
                 state = self.state();
                 response
             }
@@ -511,8 +516,7 @@ fn perform(
     call: &Call,
     target: &route::Target,
 ) -> Result<ApiResponse, Status> {
-    let reads = matches!(call.method.as_str(), "GET" | "HEAD");
-    if let (Some(journal), false) = (&state.journal, reads) {
+    if let Some(journal) = &state.journal {
         journal.check()?;
     }
     let response = verb::perform(state, call, target);

@@ -3,8 +3,9 @@
 //! A request is one transaction, committed before the response is sent and before watchers receive
 //! its events, so no client has seen a write that a crash loses. The log of changes is not stored:
 //! a watch from before the start gets 410, as after a compaction. When the disk fails, the write
-//! gets a 500 and further ones are rejected until a restart. redb is one file with checksummed
-//! transactions, without dependencies or C; a log of our own would have its recovery to maintain.
+//! and all later requests get a 500 until a restart, also reads, the controllers stop, and `/readyz`
+//! fails. redb is one file with checksummed transactions, without dependencies or C; a log of our own
+//! would have its recovery to maintain.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -295,4 +296,135 @@ pub fn write_private(path: &Path, text: &[u8]) -> io::Result<()> {
     draft.as_file().sync_all()?;
     draft.persist(path)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use bytes::Bytes;
+    use http::Request;
+    use http_body_util::{BodyExt as _, Full};
+    use kubemu_clock::Clock;
+    use redb::StorageBackend;
+    use redb::backends::InMemoryBackend;
+    use serde_json::json;
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::{Delete, Options, Selector, Server, Status};
+
+    /// A disk that is full from some time on.
+    #[derive(Debug, Default)]
+    struct Disk {
+        bytes: InMemoryBackend,
+        is_full: Arc<AtomicBool>,
+    }
+
+    impl Disk {
+        fn check(&self) -> io::Result<()> {
+            if self.is_full.load(Ordering::SeqCst) {
+                return Err(io::Error::other("No space left on device"));
+            }
+            Ok(())
+        }
+    }
+
+    impl StorageBackend for Disk {
+        fn len(&self) -> io::Result<u64> {
+            self.bytes.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            StorageBackend::read(&self.bytes, offset, out)
+        }
+
+        fn set_len(&self, len: u64) -> io::Result<()> {
+            self.check()?;
+            self.bytes.set_len(len)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.check()?;
+            self.bytes.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.check()?;
+            StorageBackend::write(&self.bytes, offset, data)
+        }
+    }
+
+    /// A server with a namespace that has a config map, and the switch that fills its disk.
+    async fn server() -> (Server, Arc<AtomicBool>) {
+        let disk = Disk::default();
+        let is_full = disk.is_full.clone();
+        let database = Database::builder().create_with_backend(disk).unwrap();
+        let storage = Storage(Arc::new(Inner {
+            directory: PathBuf::from("/disk"),
+            database,
+            restored: Mutex::new(None),
+        }));
+        let clock = Clock::stopped_at("2026-03-06T21:30:00Z".parse().unwrap());
+        let options = Options {
+            storage: Some(storage),
+            ..Options::new(clock)
+        };
+        let server = Server::new(options).unwrap();
+        let client = server.client();
+        let blue = json!({"metadata": {"name": "blue"}});
+        client.create("/api/v1/namespaces", blue).await.unwrap();
+        let map = json!({"metadata": {"name": "kept"}});
+        client.create(MAPS, map).await.unwrap();
+        server.clock().wait_until_idle().await;
+        (server, is_full)
+    }
+
+    const MAPS: &str = "/api/v1/namespaces/blue/configmaps";
+
+    async fn page(server: &Server, path: &str) -> (u16, String) {
+        let request = Request::builder().uri(path).body(Full::<Bytes>::default());
+        let response = server.in_process().oneshot(request.unwrap()).await.unwrap();
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await.unwrap().to_bytes();
+        (code, String::from_utf8(bytes.to_vec()).unwrap())
+    }
+
+    fn is_refused(refused: &Status) -> bool {
+        let start = "Internal error occurred: the data directory cannot be written: ";
+        refused.code == 500 && refused.message.starts_with(start)
+    }
+
+    #[tokio::test]
+    async fn what_is_not_on_disk_is_not_read() {
+        let (server, is_full) = server().await;
+        let client = server.client();
+        assert_eq!(page(&server, "/readyz").await, (200, "ok".to_owned()));
+        is_full.store(true, Ordering::SeqCst);
+        let lost = json!({"metadata": {"name": "lost"}});
+        assert!(is_refused(&client.create(MAPS, lost).await.unwrap_err()));
+        for name in ["lost", "kept"] {
+            let read = client.get(&format!("{MAPS}/{name}")).await;
+            assert!(is_refused(&read.unwrap_err()), "{name}");
+        }
+        let all = Selector::default();
+        assert!(is_refused(&client.list(MAPS, &all).await.unwrap_err()));
+        assert!(is_refused(&client.watch(MAPS, &all, "").unwrap_err()));
+        let failed = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
+        assert_eq!(page(&server, "/readyz").await, (500, failed.to_owned()));
+        assert_eq!(page(&server, "/livez").await, (200, "ok".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn the_controllers_stop_when_the_disk_is_full() {
+        let (server, is_full) = server().await;
+        let client = server.client();
+        is_full.store(true, Ordering::SeqCst);
+        let path = "/api/v1/namespaces/blue";
+        let deleted = client.delete(path, &Delete::default()).await;
+        assert!(is_refused(&deleted.unwrap_err()));
+        let version = server.version();
+        server.clock().wait_until_idle().await;
+        assert_eq!(server.version(), version);
+    }
 }

@@ -162,6 +162,15 @@ impl WorkQueue {
         item
     }
 
+    /// Removes all items.
+    pub(crate) fn clear(&mut self) {
+        self.queue.clear();
+        self.queued.clear();
+        self.aside.clear();
+        self.rejected.clear();
+        self.busy = None;
+    }
+
     /// Releases the clock if there is nothing to do.
     pub(crate) fn release_if_empty(&mut self) {
         if self.queue.is_empty() && self.aside.is_empty() {

@@ -120,7 +120,7 @@ fn process(state: &mut State, item: &WorkItem, calls: &mut WebhookCalls) -> bool
     if !calls.is_complete() {
         state.queue.set_aside(item);
     }
-    // If this fails, the next write is rejected with the reason.
+    // If this fails, the next request is rejected with the reason.
     let _ = state.flush();
     calls.is_complete()
 }
