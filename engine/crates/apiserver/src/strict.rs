@@ -1,11 +1,15 @@
 //! A JSON parser that reports duplicate keys.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher as _, DefaultHasher, Hasher as _, RandomState};
 
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
 use serde_json::{Map, Number, Value};
+
+use crate::path::Path;
 
 /// The maximum number of duplicate keys that are reported, as in Kubernetes' decoder.
 pub(crate) const MAX_ERRORS: usize = 100;
@@ -32,20 +36,63 @@ impl fmt::Display for Duplicate {
 /// # Errors
 /// The parser's error for a text that is not JSON.
 pub(crate) fn read(text: &[u8]) -> Result<(Value, Vec<Duplicate>), serde_json::Error> {
-    let mut repeated = Vec::new();
+    let mut found = Found::default();
     let mut parser = serde_json::Deserializer::from_slice(text);
     let seed = Reader {
-        path: String::new(),
-        repeated: &mut repeated,
+        path: Path::Root,
+        parent: &RandomState::new().build_hasher(),
+        found: &mut found,
     };
     let value = seed.deserialize(&mut parser)?;
     parser.end()?;
-    Ok((value, repeated))
+    Ok((value, found.repeated))
+}
+
+/// The duplicate keys so far.
+#[derive(Default)]
+struct Found {
+    repeated: Vec<Duplicate>,
+    /// The hashes of their paths. Paths are not compared as texts: a document of a few MiB can have
+    /// a duplicate key at every few bytes, all below one key of a MiB.
+    paths: HashSet<u64>,
+}
+
+impl Found {
+    /// Adds the key at `path`, whose hash is `hash`, which follows the key at `after`.
+    fn add(&mut self, path: Path<'_>, key: &str, after: Path<'_>, hash: u64) {
+        if self.repeated.len() < MAX_ERRORS && self.paths.insert(hash) {
+            self.repeated.push(Duplicate {
+                path: path.to_string(),
+                key: key.to_owned(),
+                after: after.to_string(),
+            });
+        }
+    }
 }
 
 struct Reader<'a> {
-    path: String,
-    repeated: &'a mut Vec<Duplicate>,
+    path: Path<'a>,
+    /// Has hashed the path of the parent.
+    parent: &'a DefaultHasher,
+    found: &'a mut Found,
+}
+
+impl Reader<'_> {
+    /// `parent` after the last part of `path`. Equal paths have equal hashes, however their text is
+    /// divided into keys.
+    fn hasher(parent: &DefaultHasher, path: Path<'_>) -> DefaultHasher {
+        let mut hasher = parent.clone();
+        match path {
+            Path::Root => {}
+            Path::Field(Path::Root, name) => hasher.write(name.as_bytes()),
+            Path::Field(_, name) => {
+                hasher.write(b".");
+                hasher.write(name.as_bytes());
+            }
+            Path::Item(_, index) => hasher.write(format!("[{index}]").as_bytes()),
+        }
+        hasher
+    }
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -94,12 +141,13 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+        let hasher = Self::hasher(self.parent, self.path);
         let mut all = Vec::new();
         loop {
-            let path = format!("{}[{}]", self.path, all.len());
             let seed = Reader {
-                path,
-                repeated: &mut *self.repeated,
+                path: Path::Item(&self.path, all.len()),
+                parent: &hasher,
+                found: &mut *self.found,
             };
             match items.next_element_seed(seed)? {
                 Some(item) => all.push(item),
@@ -109,26 +157,23 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let hasher = Self::hasher(self.parent, self.path);
         let mut all = Map::new();
         let mut last = String::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let path = if self.path.is_empty() {
-                key.clone()
-            } else {
-                format!("{}.{key}", self.path)
-            };
+            let path = Path::Field(&self.path, &key);
             let seed = Reader {
-                path: path.clone(),
-                repeated: &mut *self.repeated,
+                path,
+                parent: &hasher,
+                found: &mut *self.found,
             };
             let value = entries.next_value_seed(seed).map_err(A::Error::custom)?;
             if all.insert(key.clone(), value).is_none() {
-                last = path;
-            } else if self.repeated.len() < MAX_ERRORS
-                && !self.repeated.iter().any(|it| it.path == path)
-            {
-                let after = last.clone();
-                self.repeated.push(Duplicate { path, key, after });
+                last = key;
+            } else {
+                let after = Path::Field(&self.path, &last);
+                let hash = Self::hasher(&hasher, path).finish();
+                self.found.add(path, &key, after, hash);
             }
         }
         Ok(Value::Object(all))
@@ -154,6 +199,14 @@ mod tests {
             ("spec.a", "a", "spec.list"),
         ];
         assert!(repeated.eq(expected));
+    }
+
+    #[test]
+    fn a_path_is_reported_once_however_its_text_is_divided_into_keys() {
+        let text = br#"{"a.b": {"c": 1, "c": 2}, "a": {"b": {"c": 1, "c": 2}, "b": 3}}"#;
+        let (_, repeated) = read(text).unwrap();
+        let paths: Vec<&str> = repeated.iter().map(|it| &*it.path).collect();
+        assert_eq!(paths, ["a.b.c", "a.b"]);
     }
 
     #[test]
