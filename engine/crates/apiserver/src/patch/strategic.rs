@@ -7,6 +7,8 @@
 mod error;
 mod list;
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 use crate::openapi::shape::Shape;
@@ -43,14 +45,25 @@ fn merge_objects(
     }
     retain_keys(&mut original, &mut patch)?;
     list::merge_ordered(&mut original, &mut patch, shape)?;
+    // They are removed together, at the end: every single removal moves the fields behind it.
+    let mut gone = HashSet::new();
     for (key, value) in patch {
         if let Some(name) = suffix(&key, DELETE_FROM_LIST, Error::PrimitiveList)? {
             list::delete_scalars(&mut original, name, &value)?;
-        } else {
-            let merged = merge_field(original.take_out(&key), value, &key, shape)?;
-            original.put_back(key, merged);
+            continue;
+        }
+        // A patch does not reorder the fields of an object.
+        let old = original.get_mut(&key).map(Value::take);
+        match merge_field(old, value, &key, shape)? {
+            Some(new) => {
+                original.insert(key, new);
+            }
+            None => {
+                gone.insert(key);
+            }
         }
     }
+    original.retain(|key, _| !gone.contains(key));
     Ok(original)
 }
 
@@ -97,7 +110,8 @@ fn retain_keys(
     let Value::Array(retained) = directive else {
         return Err(Error::RetainKeys);
     };
-    let retains = |key: &str| retained.iter().any(|it| it == key);
+    let retained: HashSet<&str> = retained.iter().filter_map(Value::as_str).collect();
+    let retains = |key: &str| retained.contains(key);
     for (key, value) in patch.iter() {
         let directive =
             key.starts_with(DELETE_FROM_LIST) || key.starts_with(SET_ELEMENT_ORDER);
@@ -146,29 +160,5 @@ fn without_directives(value: Value) -> Option<Value> {
             items.into_iter().filter_map(without_directives).collect(),
         )),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(value),
-    }
-}
-
-/// Takes a field out and puts it back in the same position, so that a patch does not reorder
-/// the fields of an object.
-trait InPlace {
-    fn take_out(&mut self, key: &str) -> Option<Value>;
-    fn put_back(&mut self, key: String, value: Option<Value>);
-}
-
-impl InPlace for Map<String, Value> {
-    fn take_out(&mut self, key: &str) -> Option<Value> {
-        self.get_mut(key).map(Value::take)
-    }
-
-    fn put_back(&mut self, key: String, value: Option<Value>) {
-        match value {
-            Some(value) => {
-                self.insert(key, value);
-            }
-            None => {
-                self.shift_remove(&key);
-            }
-        }
     }
 }

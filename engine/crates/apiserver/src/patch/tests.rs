@@ -1,4 +1,6 @@
-use serde_json::{Value, json};
+use jiff::SignedDuration;
+use kubemu_clock::Clock;
+use serde_json::{Map, Value, json};
 
 use super::*;
 use crate::kind::builtin;
@@ -258,6 +260,70 @@ fn set_element_order_takes_precedence_over_the_order_of_the_server() {
         json!({"status": {"conditions": [
             {"type": "Disk", "status": "False"}, {"type": "Ready", "status": "True"}]}}),
     );
+}
+
+/// The CPU time of a strategic patch, the shortest of several.
+fn cpu_time(kind: &str, original: &Value, patch: &Value) -> SignedDuration {
+    let (resource, clock) = (resource(kind), Clock::system());
+    let once = || {
+        let start = clock.cpu_time();
+        strategic(&resource, original, patch).unwrap();
+        clock.cpu_time() - start
+    };
+    (0..3).map(|_| once()).min().unwrap()
+}
+
+fn key(text: &Value) -> String {
+    text.as_str().unwrap().to_owned()
+}
+
+fn annotations(all: impl Iterator<Item = (String, Value)>) -> Value {
+    json!({"metadata": {"annotations": all.collect::<Map<_, _>>()}})
+}
+
+#[test]
+fn the_time_of_a_patch_does_not_grow_with_the_square_of_the_length_of_its_lists() {
+    type List = fn(Vec<Value>) -> Value;
+    type Entry = fn(usize) -> Value;
+    let finalizers: List = |all| json!({"metadata": {"finalizers": all}});
+    let gone: List =
+        |all| json!({"metadata": {"$deleteFromPrimitiveList/finalizers": all}});
+    let secrets: List = |all| json!({"secrets": all});
+    let fields: List = |all| annotations(all.into_iter().map(|it| (key(&it), it)));
+    let others: List =
+        |all| annotations(all.into_iter().map(|it| (format!("x{}", key(&it)), it)));
+    let nulls: List = |all| annotations(all.iter().map(|it| (key(it), Value::Null)));
+    let orders: List = |all| {
+        let order = |it| (format!("$setElementOrder/{}", key(it)), json!([]));
+        annotations(all.iter().map(order))
+    };
+    let retained: List = |all| {
+        let retain = ("$retainKeys".to_owned(), all.clone().into());
+        let fields = all.into_iter().map(|it| (key(&it), it));
+        annotations(fields.chain([retain]))
+    };
+    let text: Entry = |at| at.to_string().into();
+    let secret: Entry = |at| json!({"name": at.to_string()});
+    let no_secret: Entry = |at| json!({"$patch": "delete", "name": at.to_string()});
+    for (name, (original, old), (patch, new)) in [
+        ("merged texts", (finalizers, text), (finalizers, text)),
+        ("removed texts", (finalizers, text), (gone, text)),
+        ("merged objects", (secrets, secret), (secrets, secret)),
+        ("removed objects", (secrets, secret), (secrets, no_secret)),
+        ("removed fields", (fields, text), (nulls, text)),
+        ("retained fields", (fields, text), (retained, text)),
+        ("orders of absent lists", (others, text), (orders, text)),
+    ] {
+        let of = |length: usize| {
+            let original = original((0..length).map(old).collect());
+            // Half of the entries are new.
+            let patch = patch((length / 2..length * 3 / 2).map(new).collect());
+            cpu_time("ServiceAccount", &original, &patch)
+        };
+        let (short, long) = (of(100), of(100 * 32));
+        // Linear is 32 times the time, and the square 1,024 times.
+        assert!(long <= short * 128, "{name}: {short:?} and {long:?}");
+    }
 }
 
 #[test]

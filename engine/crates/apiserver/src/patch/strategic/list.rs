@@ -1,5 +1,7 @@
 //! Lists in strategic merge patches.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use serde_json::{Map, Value};
 
 use super::error::go;
@@ -24,32 +26,92 @@ pub(super) fn merge(
     }
     let key = place.patch_merge_key();
     if !entries_are_objects(&original, &patch)? {
-        let mut merged: Vec<Value> = Vec::new();
-        for value in original.iter().chain(&patch) {
-            if !merged.contains(value) {
-                merged.push(value.clone());
-            }
-        }
+        let mut seen = HashSet::new();
+        let all = original.iter().chain(&patch);
+        let merged = all.filter(|it| seen.insert(*it)).cloned().collect();
         return in_order(merged, &patch, &original, None);
     }
     let key = key.ok_or_else(|| Error::NoKeyDeclared("list".to_owned()))?;
     let (original, patch) = special_entries(original, patch, key)?;
-    let mut merged = original.clone();
+    let mut merged = Keyed::new(original.clone(), key);
     for entry in &patch {
         let found = key_of(entry, key)?;
-        let at = merged.iter().position(|it| it.get(key) == Some(found));
-        match at.and_then(|at| merged.get_mut(at)) {
-            Some(slot) => {
+        match merged.find(found) {
+            Some(at) => {
                 if let (Value::Object(old), Value::Object(new)) =
-                    (slot.take(), entry.clone())
+                    (merged.take(at), entry.clone())
                 {
-                    *slot = Value::Object(merge_objects(old, new, place.items())?);
+                    let new = merge_objects(old, new, place.items())?;
+                    merged.put(at, Value::Object(new));
                 }
             }
-            None => merged.extend(added(entry, key)),
+            None => {
+                if let Some(entry) = added(entry, key) {
+                    merged.push(entry);
+                }
+            }
         }
     }
-    in_order(merged, &patch, &original, Some(key))
+    in_order(merged.entries, &patch, &original, Some(key))
+}
+
+/// A list whose entries are found by their merge key: a list and a patch can have hundreds of
+/// thousands of entries each.
+struct Keyed<'k> {
+    key: &'k str,
+    entries: Vec<Value>,
+    /// The places of the entries with each value of the merge key.
+    places: HashMap<Value, BTreeSet<usize>>,
+}
+
+impl<'k> Keyed<'k> {
+    fn new(entries: Vec<Value>, key: &'k str) -> Self {
+        let mut all = Self {
+            key,
+            entries,
+            places: HashMap::new(),
+        };
+        for at in 0..all.entries.len() {
+            all.note(at);
+        }
+        all
+    }
+
+    fn note(&mut self, at: usize) {
+        if let Some(value) = self.entries.get(at).and_then(|it| it.get(self.key)) {
+            self.places.entry(value.clone()).or_default().insert(at);
+        }
+    }
+
+    /// The place of the first entry whose merge key is `value`.
+    fn find(&self, value: &Value) -> Option<usize> {
+        self.places.get(value)?.first().copied()
+    }
+
+    /// Takes out the entry at a place, where [`put`](Self::put) puts another: an entry can lose its
+    /// merge key when a null is merged into it.
+    fn take(&mut self, at: usize) -> Value {
+        let Some(entry) = self.entries.get_mut(at).map(Value::take) else {
+            return Value::Null;
+        };
+        let places = entry.get(self.key).and_then(|it| self.places.get_mut(it));
+        if let Some(places) = places {
+            places.remove(&at);
+        }
+        entry
+    }
+
+    fn put(&mut self, at: usize, entry: Value) {
+        if let Some(slot) = self.entries.get_mut(at) {
+            *slot = entry;
+        }
+        self.note(at);
+    }
+
+    fn push(&mut self, entry: Value) {
+        self.entries.push(entry);
+        self.note(self.entries.len() - 1);
+    }
 }
 
 /// An entry of the patch that the list does not have. Its merge key stays, also if it is null.
@@ -71,6 +133,7 @@ pub(super) fn delete_scalars(
         return Err(Error::PrimitiveList);
     };
     if let Some(Value::Array(items)) = original.get_mut(name) {
+        let gone: HashSet<&Value> = gone.iter().collect();
         items.retain(|it| !gone.contains(it));
     }
     Ok(())
@@ -88,8 +151,14 @@ pub(super) fn merge_ordered(
         .filter(|it| it.starts_with(SET_ELEMENT_ORDER))
         .cloned()
         .collect();
+    // They are removed together, at the end: every single removal moves the fields behind it.
+    let mut taken = HashSet::new();
+    let mut take = |patch: &mut Map<String, Value>, name: &str| {
+        let value = patch.get_mut(name)?;
+        taken.insert(name.to_owned()).then(|| value.take())
+    };
     for directive in directives {
-        let order = patch.shift_remove(&directive);
+        let order = take(patch, &directive);
         let Some(name) = suffix(&directive, SET_ELEMENT_ORDER, Error::ElementOrder)?
         else {
             continue;
@@ -102,7 +171,7 @@ pub(super) fn merge_ordered(
         }
         let place = shape.field(name);
         let key = place.patch_merge_key();
-        let new = match patch.shift_remove(name) {
+        let new = match take(patch, name) {
             None => None,
             Some(Value::Array(new)) => Some(new),
             Some(_) => return Err(Error::ElementOrder),
@@ -129,6 +198,7 @@ pub(super) fn merge_ordered(
         let ordered = in_order(merged, &order, &server_order, key)?;
         original.insert(name.to_owned(), Value::Array(ordered));
     }
+    patch.retain(|name, _| !taken.contains(name));
     Ok(())
 }
 
@@ -197,13 +267,13 @@ fn special_entries(
     key: &str,
 ) -> Result<(Vec<Value>, Vec<Value>), Error> {
     let mut plain = Vec::new();
+    let mut gone = HashSet::new();
     let mut replace = false;
     for entry in patch {
         match entry.get(DIRECTIVE).map(Value::as_str) {
             None => plain.push(entry),
             Some(Some("delete")) => {
-                let gone = key_of(&entry, key)?;
-                original.retain(|it| it.get(key) != Some(gone));
+                gone.insert(key_of(&entry, key)?.clone());
             }
             Some(Some("replace")) => replace = true,
             Some(Some("merge")) => return Err(Error::MergeDirective),
@@ -217,6 +287,7 @@ fn special_entries(
     if replace {
         Ok((plain, Vec::new()))
     } else {
+        original.retain(|it| it.get(key).is_none_or(|it| !gone.contains(it)));
         Ok((original, plain))
     }
 }
@@ -240,23 +311,18 @@ fn in_order(
             key_of(entry, key)?;
         }
     }
-    let same = |a: &Value, b: &Value| match key {
-        None => a == b,
-        Some(key) => a.get(key).is_some() && a.get(key) == b.get(key),
-    };
-    let position =
-        |list: &[Value], entry: &Value| list.iter().position(|it| same(it, entry));
-    let (mut ours, mut others): (Vec<_>, Vec<_>) = merged
-        .into_iter()
-        .partition(|it| position(order, it).is_some());
-    ours.sort_by_key(|it| position(order, it));
-    others.sort_by_key(|it| position(server_order, it).unwrap_or(usize::MAX));
+    let (order, server_order) =
+        (Positions::of(order, key), Positions::of(server_order, key));
+    let (mut ours, mut others): (Vec<_>, Vec<_>) =
+        merged.into_iter().partition(|it| order.find(it).is_some());
+    ours.sort_by_cached_key(|it| order.find(it));
+    others.sort_by_cached_key(|it| server_order.find(it).unwrap_or(usize::MAX));
     let mut others = others.into_iter().peekable();
     let mut sorted = Vec::new();
     for entry in ours {
-        let at = position(server_order, &entry);
+        let at = server_order.find(&entry);
         while let Some(other) = others.next_if(
-            |it| matches!((position(server_order, it), at), (Some(a), Some(b)) if a < b),
+            |it| matches!((server_order.find(it), at), (Some(a), Some(b)) if a < b),
         ) {
             sorted.push(other);
         }
@@ -264,4 +330,29 @@ fn in_order(
     }
     sorted.extend(others);
     Ok(sorted)
+}
+
+/// The first position of each entry of a list: of its merge key, or of the whole entry in a list
+/// without one.
+struct Positions<'v> {
+    key: Option<&'v str>,
+    of: HashMap<&'v Value, usize>,
+}
+
+impl<'v> Positions<'v> {
+    fn of(list: &'v [Value], key: Option<&'v str>) -> Self {
+        let mut of = HashMap::new();
+        for (at, entry) in list.iter().enumerate() {
+            if let Some(value) = key.map_or(Some(entry), |key| entry.get(key)) {
+                of.entry(value).or_insert(at);
+            }
+        }
+        Self { key, of }
+    }
+
+    /// The position of an entry that is equal to `entry`, or has its merge key.
+    fn find(&self, entry: &Value) -> Option<usize> {
+        let value = self.key.map_or(Some(entry), |key| entry.get(key));
+        self.of.get(value?).copied()
+    }
 }
