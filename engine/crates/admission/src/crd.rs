@@ -196,7 +196,8 @@ impl CustomResource {
     ///
     /// Returns the paths of the unknown fields, sorted: the API server rejects them with
     /// `fieldValidation=Strict` (`strict decoding error: unknown field "spec.x"`) and warns
-    /// about them with `Warn`.
+    /// about them with `Warn`. Of paths that have more than 8 MiB together, only the first fields
+    /// of the object and those of its metadata are returned.
     pub fn decode(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = self.schema.prune(object);
         unknown.extend(object_meta::prune(object));

@@ -13,6 +13,7 @@ mod prune;
 mod quick;
 mod reader;
 mod structure;
+mod unknown_fields;
 mod validation_error;
 
 use serde_json::Value;
@@ -129,15 +130,15 @@ impl Structural {
     }
 
     /// Removes the fields that are not in the schema and returns their paths, sorted: `spec.x`,
-    /// `spec.list[0].y`. `apiVersion`, `kind` and `metadata` of the root are kept.
+    /// `spec.list[0].y`. `apiVersion`, `kind` and `metadata` of the root are kept. Of paths that
+    /// have more than 8 MiB together, only the first fields of the object are returned.
     ///
     /// The metadata of embedded resources is rewritten as the API server writes it: without
     /// unknown fields and without empty fields. Pruning is idempotent.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         let mut unknown = prune::resource(&self.root, object);
         metadata::rewrite(&self.root, object, &Path::Root, &mut unknown);
-        unknown.sort_unstable();
-        unknown
+        unknown.into_sorted()
     }
 
     /// Removes nulls that are not allowed if the field may be absent, then fills in defaults,

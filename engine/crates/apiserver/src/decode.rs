@@ -2,7 +2,7 @@
 
 mod body;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use kubemu_admission::crd::{Crd, CustomResource};
@@ -18,6 +18,7 @@ use crate::prune;
 use crate::query::FieldValidation;
 use crate::resource::{GroupResource, Resource};
 use crate::status::Status;
+use crate::strict;
 pub(crate) use body::{DecodeError, Repeated, not_an_object, object, unchecked, value};
 
 /// The compiled CustomResourceDefinitions by the resource that they define.
@@ -267,10 +268,26 @@ pub(crate) fn sent(
     let body = object(call, &resource.kind)?;
     let mut object = body.value;
     check_kind(definitions, call, resource, &mut object)?;
-    let found = prune_and_default(definitions, resource, &mut object, body.repeated);
+    let first = body.repeated.first.len();
+    let mut found = prune_and_default(definitions, resource, &mut object, body.repeated);
+    limit_errors(resource, &mut found, first);
     let refuse = |why: String| unhandled(resource, &why);
     let warnings = apply_field_validation(call.query.field_validation, found, refuse)?;
     Ok((object, warnings))
+}
+
+/// Leaves out what Kubernetes' JSON decoder does not report about an object of a built-in kind: an
+/// error that it has reported, and all but the first 100. `first` is the number of the errors
+/// before those of the decoder.
+pub(crate) fn limit_errors(resource: &Resource, found: &mut Vec<String>, first: usize) {
+    if !resource.custom {
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut at = 0;
+        found.retain(|it| {
+            at += 1;
+            at <= first || seen.len() < strict::MAX_ERRORS && seen.insert(it.clone())
+        });
+    }
 }
 
 /// Prunes unknown fields and fills in defaults. Returns the strict decoding errors: the

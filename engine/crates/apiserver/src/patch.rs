@@ -5,6 +5,8 @@ mod refusal;
 mod restore;
 mod strategic;
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use crate::decode;
@@ -136,8 +138,9 @@ pub(crate) fn sort_unknown_fields(
     let text = result.and_then(|it| refusal::text((kind, resource), patch, (old, &it)));
     let written = text.and_then(|it| serde_json::from_str::<Value>(&it).ok());
     if let Some(mut written) = written {
-        let sorted = prune(resource, &mut written, &[]);
-        errors.sort_by_key(|error| sorted.iter().position(|it| it == error));
+        let sorted = prune(resource, &mut written, &[]).into_iter();
+        let places: HashMap<String, usize> = sorted.zip(0..).collect();
+        errors.sort_by_key(|error| places.get(error));
     }
 }
 

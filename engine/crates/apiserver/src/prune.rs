@@ -1,7 +1,7 @@
 //! Makes objects of built-in kinds those that Kubernetes would decode and encode: without fields that
 //! are not in the schema, and with quantities in its form.
 
-use std::collections::HashMap;
+use std::fmt::Display;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -14,48 +14,100 @@ use crate::path::Path;
 use crate::resource::Resource;
 use crate::strict::Duplicate;
 
+/// The total size, in bytes, of the strict decoding errors that are kept: more than those that
+/// Kubernetes reports. Their paths can be longer than the object by far, as each of some hundred
+/// thousand unknown fields can be below one key of a MiB.
+const LIMIT: usize = 8 * 1024 * 1024;
+
 /// Removes unknown fields and nulls, and writes quantities as Kubernetes does. Returns the strict
-/// decoding errors for the unknown fields and for `duplicates`, in document order. Duplicate keys
-/// inside of an unknown field do not count.
+/// decoding errors for the unknown fields and for `duplicates`, in document order, up to a total of
+/// [`LIMIT`]. Duplicate keys inside of an unknown field do not count.
 pub(crate) fn prune(
     resource: &Resource,
     object: &mut Value,
     duplicates: &[Duplicate],
 ) -> Vec<String> {
-    let mut after: HashMap<&str, Vec<&Duplicate>> = HashMap::new();
-    for duplicate in duplicates {
-        after.entry(&duplicate.after).or_default().push(duplicate);
-    }
     let mut errors = Errors {
-        after,
         found: Vec::new(),
+        room: LIMIT,
     };
-    at(Shape::of(resource), object, Path::Root, &mut errors);
+    let after = duplicates.iter().map(|it| (&*it.after, it)).collect();
+    let root = Place {
+        path: Path::Root,
+        after,
+    };
+    at(Shape::of(resource), object, &root, &mut errors);
     errors.found
 }
 
 /// The strict decoding errors so far.
 #[derive(Default)]
-struct Errors<'a> {
-    /// The duplicate keys, by the path of the key after which they are reported.
-    after: HashMap<&'a str, Vec<&'a Duplicate>>,
+struct Errors {
     found: Vec<String>,
+    /// How many more bytes are kept.
+    room: usize,
 }
 
-impl Errors<'_> {
-    /// Adds the duplicate keys that follow the field at `path` of an object.
-    fn add_duplicates(&mut self, path: Path<'_>, shape: Shape<'_>) {
-        if self.after.is_empty() {
-            return;
+impl Errors {
+    fn add(&mut self, error: impl Display) {
+        if self.room > 0 {
+            let error = error.to_string();
+            self.room = self.room.saturating_sub(error.len());
+            self.found.push(error);
         }
-        let following = self.after.get(path.to_string().as_str());
-        let known = following.into_iter().flatten();
-        let known = known.filter(|it| shape.knows(&it.key));
-        self.found.extend(known.map(ToString::to_string));
     }
 }
 
-fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'_>) {
+/// The place of a value.
+struct Place<'a, 'd> {
+    path: Path<'a>,
+    /// The duplicate keys that are reported after this value or a value in it, with the rest of the
+    /// path after which that is. The path itself may be too long to be written for each value.
+    after: Vec<(&'d str, &'d Duplicate)>,
+}
+
+impl<'d> Place<'_, 'd> {
+    fn field<'b>(&'b self, name: &'b str) -> Place<'b, 'd> {
+        let is_root = matches!(self.path, Path::Root);
+        let rest = |rest: &'d str| {
+            let rest = if is_root {
+                Some(rest)
+            } else {
+                rest.strip_prefix('.')
+            };
+            rest?.strip_prefix(name)
+        };
+        self.below(Path::Field(&self.path, name), rest)
+    }
+
+    fn item(&self, index: usize) -> Place<'_, 'd> {
+        let rest = |rest: &'d str| rest.strip_prefix(&*format!("[{index}]"));
+        self.below(Path::Item(&self.path, index), rest)
+    }
+
+    fn below<'b>(
+        &'b self,
+        path: Path<'b>,
+        rest: impl Fn(&'d str) -> Option<&'d str>,
+    ) -> Place<'b, 'd> {
+        let after = self.after.iter();
+        Place {
+            path,
+            after: after.filter_map(|it| Some((rest(it.0)?, it.1))).collect(),
+        }
+    }
+
+    /// The duplicate keys of known fields that follow the value.
+    fn add_duplicates(&self, shape: Shape<'_>, errors: &mut Errors) {
+        for (rest, duplicate) in &self.after {
+            if rest.is_empty() && shape.knows(&duplicate.key) {
+                errors.add(duplicate);
+            }
+        }
+    }
+}
+
+fn at(shape: Shape<'_>, value: &mut Value, place: &Place<'_, '_>, errors: &mut Errors) {
     if !shape.is_known() {
         return;
     }
@@ -63,7 +115,7 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'
         && let Some(schema) = shape.schema_alternative()
     {
         // Go decodes it by a method of its type, which does not report unknown fields.
-        at(schema, value, path, &mut Errors::default());
+        at(schema, value, place, &mut Errors::default());
         return;
     }
     match value {
@@ -76,15 +128,15 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'
         }
         Value::Object(fields) => {
             fields.retain(|name, value| {
-                let path = Path::Field(&path, name);
+                let inner = place.field(name);
                 if !shape.knows(name) {
-                    errors.found.push(format!("unknown field \"{path}\""));
-                    errors.add_duplicates(path, shape);
+                    errors.add(format_args!("unknown field \"{}\"", inner.path));
+                    inner.add_duplicates(shape, errors);
                     return false;
                 }
                 let field = shape.field(name);
-                at(field, value, path, errors);
-                errors.add_duplicates(path, shape);
+                at(field, value, &inner, errors);
+                inner.add_duplicates(shape, errors);
                 if value.is_null()
                     && shape.is_map()
                     && let Some(zero) = zero(field)
@@ -96,7 +148,7 @@ fn at(shape: Shape<'_>, value: &mut Value, path: Path<'_>, errors: &mut Errors<'
         }
         Value::Array(items) => {
             for (index, item) in items.iter_mut().enumerate() {
-                at(shape.items(), item, Path::Item(&path, index), errors);
+                at(shape.items(), item, &place.item(index), errors);
                 if item.is_null()
                     && let Some(zero) = zero(shape.items())
                 {

@@ -84,3 +84,75 @@ fn duplicate_keys_below_a_long_key_do_not_each_copy_the_key() {
     assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
     assert!(answer.allocated < 32 * MIB, "{}", answer.allocated);
 }
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+
+/// A definition of `things.example.com` with a map of objects without fields.
+const DEFINITION: &str = r#"{
+    "metadata": {"name": "things.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Thing", "plural": "things"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": true, "storage": true, "schema": {
+            "openAPIV3Schema": {"type": "object", "properties": {"spec": {
+                "type": "object", "additionalProperties": {"type": "object"}
+            }}}
+        }}]
+    }
+}"#;
+
+const THINGS: &str = "/apis/example.com/v1/namespaces/default/things";
+
+/// A thing with `number` unknown fields below a long key.
+fn thing(number: usize) -> String {
+    let key = "k".repeat(64 * KIB);
+    let fields: Vec<String> = (0..number).map(|it| format!(r#""x{it}": 1"#)).collect();
+    let fields = fields.join(",");
+    format!(
+        r#"{{"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {{"name": "a"}},
+            "spec": {{"{key}": {{{fields}}}}}}}"#
+    )
+}
+
+#[test]
+fn the_unknown_fields_below_a_long_key_do_not_each_copy_the_key() {
+    let _turn = turn();
+    let server = server();
+    let defined = post(&server, DEFINITIONS, DEFINITION.to_owned());
+    assert_eq!(defined.code, StatusCode::CREATED, "{}", defined.text);
+    let answer = post(&server, THINGS, thing(10_000));
+    assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+    assert!(answer.allocated < 128 * MIB, "{}", answer.allocated);
+    let strict = format!("{THINGS}?fieldValidation=Strict");
+    let answer = post(&server, &strict, thing(100));
+    assert_eq!(answer.code, StatusCode::BAD_REQUEST);
+    assert_eq!(answer.text.matches("unknown field ").count(), 100);
+}
+
+/// A definition whose schema has `number` unknown fields below the name of a property.
+fn schema(number: usize) -> String {
+    let key = "k".repeat(64 * KIB);
+    let fields: Vec<String> = (0..number).map(|it| format!(r#""x{it}": 1"#)).collect();
+    let fields = fields.join(",");
+    DEFINITION.replace(
+        r#""spec": {
+                "#,
+        &format!(
+            r#""{key}": {{"type": "object", {fields}}}, "spec": {{
+                "#
+        ),
+    )
+}
+
+#[test]
+fn the_unknown_fields_of_a_built_in_kind_below_a_long_key_do_not_each_copy_the_key() {
+    let _turn = turn();
+    let answer = post(&server(), DEFINITIONS, schema(10_000));
+    assert_eq!(answer.code, StatusCode::CREATED, "{}", answer.text);
+    assert!(answer.allocated < 128 * MIB, "{}", answer.allocated);
+    let strict = format!("{DEFINITIONS}?fieldValidation=Strict");
+    let answer = post(&server(), &strict, schema(120));
+    assert_eq!(answer.code, StatusCode::BAD_REQUEST);
+    assert_eq!(answer.text.matches("unknown field ").count(), 100);
+}

@@ -5,6 +5,7 @@ use kubemu_cel::Timestamp;
 use serde_json::{Map, Value};
 
 use super::node::Node;
+use super::unknown_fields::UnknownFields;
 use crate::field::Path;
 
 /// The type of a field.
@@ -68,7 +69,7 @@ pub(super) fn rewrite(
     node: &Node,
     value: &mut Value,
     path: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownFields,
 ) {
     if !node.contents.embedded {
         return;
@@ -79,10 +80,11 @@ pub(super) fn rewrite(
                 && let Some(metadata) = fields.get_mut("metadata")
             {
                 let path = path.field("metadata");
-                let mut found = Vec::new();
-                if let Some(written) = object(metadata, METADATA, &path, &mut found) {
+                let before = unknown.len();
+                if let Some(written) = object(metadata, METADATA, &path, unknown) {
                     *metadata = written;
-                    unknown.append(&mut found);
+                } else {
+                    unknown.truncate(before);
                 }
             }
             for (name, value) in fields {
@@ -110,7 +112,7 @@ fn object(
     value: &Value,
     kinds: &[(&str, Kind)],
     path: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownFields,
 ) -> Option<Value> {
     let none = Map::new();
     let fields = match value {
@@ -127,7 +129,7 @@ fn object(
     }
     for name in fields.keys() {
         if !kinds.iter().any(|(known, _)| known == name) {
-            unknown.push(path.field(name).to_string());
+            unknown.add(path.field(name));
         }
     }
     Some(Value::Object(written))
@@ -142,7 +144,7 @@ fn field(
     value: &Value,
     kind: &Kind,
     path: &Path<'_>,
-    unknown: &mut Vec<String>,
+    unknown: &mut UnknownFields,
 ) -> Option<Option<Value>> {
     Some(match (kind, value) {
         (Kind::RequiredText, Value::Null) => Some("".into()),

@@ -3,26 +3,26 @@
 use serde_json::Value;
 
 use super::node::{Additional, Node};
+use super::unknown_fields::UnknownFields;
 use crate::field::Path;
 
 /// Fields that every resource has, whatever its schema is.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// Removes unknown fields of a resource and returns their paths, sorted.
-pub(super) fn resource(root: &Node, object: &mut Value) -> Vec<String> {
-    let mut unknown = Vec::new();
+/// Removes unknown fields of a resource and returns them.
+pub(super) fn resource(root: &Node, object: &mut Value) -> UnknownFields {
+    let mut unknown = UnknownFields::new();
     let mut pruner = Pruner {
         unknown: &mut unknown,
         resource_root: true,
     };
     pruner.value(Some(root), object, &Path::Root);
-    unknown.sort_unstable();
     unknown
 }
 
 /// Removes unknown fields of a value that is not a resource, such as a default.
 pub(super) fn plain(node: &Node, value: &mut Value) {
-    let mut unknown = Vec::new();
+    let mut unknown = UnknownFields::ignored();
     let mut pruner = Pruner {
         unknown: &mut unknown,
         resource_root: false,
@@ -31,7 +31,7 @@ pub(super) fn plain(node: &Node, value: &mut Value) {
 }
 
 struct Pruner<'a> {
-    unknown: &'a mut Vec<String>,
+    unknown: &'a mut UnknownFields,
     /// Whether the next object is a resource although its schema does not declare it as one.
     resource_root: bool,
 }
@@ -48,14 +48,14 @@ impl Pruner<'_> {
         match value {
             Value::Object(fields) => fields.retain(|name, value| {
                 let Some(node) = node else {
-                    self.unknown.push(path.field(name).to_string());
+                    self.unknown.add(path.field(name));
                     return false;
                 };
                 if (root || node.embedded) && META.contains(&name.as_str()) {
                     return true;
                 }
                 if !self.known(node, name, value, path) {
-                    self.unknown.push(path.field(name).to_string());
+                    self.unknown.add(path.field(name));
                     return false;
                 }
                 true

@@ -65,6 +65,7 @@ pub(super) fn patch(
         let prefixed = |it: &mut String| *it = format!("json patch {it}");
         repeated.iter_mut().for_each(prefixed);
     }
+    let first = repeated.len();
     let mut found: Vec<String> =
         match decode::unknown_in_other_version(&state.definitions, resource, &object) {
             // Such an object is rejected during validation, together with its other errors.
@@ -77,6 +78,9 @@ pub(super) fn patch(
             ),
         };
     patch::sort_unknown_fields(kind, resource, (&old, &body.value), &mut found);
+    if kind != Kind::Strategic {
+        decode::limit_errors(resource, &mut found, first);
+    }
     let validation = call.query.field_validation;
     let warnings = decode::apply_field_validation(validation, found, |why| refuse(&why))?;
     place::check_place(target, &mut object)?;
