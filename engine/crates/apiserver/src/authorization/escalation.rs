@@ -1,6 +1,6 @@
 //! Privilege escalation prevention of RBAC: users can only grant permissions that they have.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use http::Method;
 use serde_json::Value;
@@ -16,11 +16,16 @@ use crate::route::Target;
 use crate::status::{Reason, Status};
 use crate::user::{MASTERS, User};
 
+/// The maximum number of the parts of a role's rules that are compared with the rules of a user.
+/// Kubernetes has no limit, and no memory left. The roles of a cluster have some thousand.
+const MAX_PARTS: usize = 100_000;
+
 /// Rejects a role, or a binding of a role, that would grant more than the writer has; the
 /// verbs `escalate` and `bind` lift this (k8s.io/kubernetes/pkg/registry/rbac).
 ///
 /// # Errors
-/// 403 that lists the permissions that the writer does not have, 404 for a role that is
+/// 403 that lists the permissions that the writer does not have, or for rules of more than
+/// [`MAX_PARTS`] parts, 404 for a role that is
 /// missing, 500 for a role of another kind.
 pub(crate) fn check_escalation(
     rules: &RuleIndex,
@@ -127,6 +132,16 @@ impl EscalationCheck<'_> {
 
     /// Checks that the user has all permissions of `rules`.
     fn check_permissions(&self, rules: &[Rule]) -> Result<(), Status> {
+        let number = rules.iter().map(Rule::number_of_parts);
+        let number = number.fold(0, usize::saturating_add);
+        if number > MAX_PARTS {
+            let why = format!(
+                "the rules have {number} combinations of an API group, a resource, a verb and a \
+                 name; only a user with the verbs escalate and bind can grant more than \
+                 {MAX_PARTS}"
+            );
+            return Err(Status::forbidden(&self.target.resource, self.name, &why));
+        }
         let mut granted = Vec::new();
         let mut errors = Vec::new();
         let grants = self.rules.grants(self.user, &self.target.namespace);
@@ -187,17 +202,24 @@ fn cluster_admin_rules() -> [Rule; 2] {
 /// Merges the verbs of parts with the same resource and name.
 fn merge_verbs(parts: Vec<Rule>) -> Vec<Rule> {
     let mut all: Vec<Rule> = Vec::new();
+    let mut places = HashMap::new();
     for part in parts {
-        let same = all.iter_mut().find(|it| {
-            it.paths.is_empty()
-                && part.paths.is_empty()
-                && (&it.groups, &it.resources, &it.names)
-                    == (&part.groups, &part.resources, &part.names)
-        });
-        match same {
-            Some(found) => found.verbs.extend(part.verbs),
-            None => all.push(part),
+        if part.paths.is_empty() {
+            let Rule {
+                groups,
+                resources,
+                names,
+                ..
+            } = part.clone();
+            let place = *places
+                .entry((groups, resources, names))
+                .or_insert(all.len());
+            if let Some(found) = all.get_mut(place) {
+                found.verbs.extend(part.verbs);
+                continue;
+            }
         }
+        all.push(part);
     }
     all
 }

@@ -79,36 +79,44 @@ impl Rule {
     }
 
     /// The rule split into parts of one group, resource, verb and name (or path and verb)
-    /// each.
-    pub(super) fn parts(&self) -> Vec<Self> {
-        let mut parts = Vec::new();
+    /// each. They are made one by one: three lists of some thousand entries have more parts than
+    /// fit into memory, see [`number_of_parts`](Self::number_of_parts).
+    pub(super) fn parts(&self) -> impl Iterator<Item = Self> {
         let one = |text: &String| vec![text.clone()];
-        let names: Vec<Vec<String>> = if self.names.is_empty() {
-            vec![Vec::new()]
-        } else {
-            self.names.iter().map(one).collect()
-        };
-        for group in &self.groups {
-            for resource in &self.resources {
-                for verb in &self.verbs {
-                    parts.extend(names.iter().map(|names| Self {
+        let all = self.names.is_empty().then(Vec::new);
+        let names = move || all.clone().into_iter().chain(self.names.iter().map(one));
+        let of_resources = self.groups.iter().flat_map(move |group| {
+            let names = names.clone();
+            self.resources.iter().flat_map(move |resource| {
+                let names = names.clone();
+                self.verbs.iter().flat_map(move |verb| {
+                    names().map(move |names| Self {
                         verbs: one(verb),
                         groups: one(group),
                         resources: one(resource),
-                        names: names.clone(),
+                        names,
                         paths: Vec::new(),
-                    }));
-                }
-            }
-        }
-        for path in &self.paths {
-            parts.extend(self.verbs.iter().map(|verb| Self {
+                    })
+                })
+            })
+        });
+        let of_paths = self.paths.iter().flat_map(move |path| {
+            self.verbs.iter().map(move |verb| Self {
                 verbs: one(verb),
                 paths: one(path),
                 ..Self::default()
-            }));
-        }
-        parts
+            })
+        });
+        of_resources.chain(of_paths)
+    }
+
+    /// The number of the [`parts`](Self::parts), or the highest one.
+    pub(super) fn number_of_parts(&self) -> usize {
+        let lists = [&self.groups, &self.resources].map(Vec::len);
+        let names = self.names.len().max(1);
+        let objects = lists.into_iter().fold(names, usize::saturating_mul);
+        let all = objects.saturating_add(self.paths.len());
+        all.saturating_mul(self.verbs.len())
     }
 
     /// Whether this rule allows everything that `part` allows.
@@ -208,6 +216,26 @@ mod tests {
         assert!(rule.allows(&path("/api/v1")));
         assert!(!rule.allows(&path("/healthz/ping")));
         assert!(!rule.allows(&path("/apis")));
+    }
+
+    #[test]
+    fn a_rule_has_a_part_for_each_combination_however_many_there_are() {
+        let small = rule(
+            "{verbs: [get, list], apiGroups: ['', apps], resources: [a, b, c],
+              resourceNames: [u, v], nonResourceURLs: [/a, /b]}",
+        );
+        assert_eq!(small.number_of_parts(), 2 * 2 * 3 * 2 + 2 * 2);
+        assert_eq!(small.parts().count(), small.number_of_parts());
+        let many: Vec<String> = (0..10_000).map(|it| it.to_string()).collect();
+        let large = Rule {
+            verbs: many.clone(),
+            groups: many.clone(),
+            resources: many,
+            ..Rule::default()
+        };
+        assert_eq!(large.number_of_parts(), 1_000_000_000_000);
+        let verbs: Vec<_> = large.parts().take(3).flat_map(|it| it.verbs).collect();
+        assert_eq!(verbs, ["0", "1", "2"]);
     }
 
     #[test]

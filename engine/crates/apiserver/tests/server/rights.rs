@@ -247,6 +247,38 @@ async fn the_verbs_bind_and_escalate_allow_granting_more() {
 }
 
 #[tokio::test]
+async fn a_role_of_more_permissions_than_can_be_compared_is_forbidden() {
+    let server = server();
+    let write = json!({"verbs": ["create"], "apiGroups": ["rbac.authorization.k8s.io"],
+        "resources": ["clusterroles"]});
+    grant(&server, "team", json!([write])).await;
+    let wide = |length: usize| {
+        let all: Vec<String> = (0..length).map(|it| format!("x{it}")).collect();
+        role(
+            "wide",
+            json!([{"verbs": all, "apiGroups": all, "resources": all}]),
+        )
+    };
+    let client = server.client_as(alice());
+    for length in [50, 10_000] {
+        let refused = client.create(ROLES, wide(length)).await.unwrap_err();
+        let number = length * length * length;
+        let expected = format!(
+            "clusterroles.rbac.authorization.k8s.io \"wide\" is forbidden: the rules have \
+             {number} combinations of an API group, a resource, a verb and a name; only a user \
+             with the verbs escalate and bind can grant more than 100000"
+        );
+        assert_eq!((refused.code, refused.message), (403, expected));
+    }
+    let refused = client.create(ROLES, wide(3)).await.unwrap_err();
+    assert!(
+        refused.message.contains("not currently held"),
+        "{refused:?}"
+    );
+    server.client().create(ROLES, wide(10_000)).await.unwrap();
+}
+
+#[tokio::test]
 async fn escalate_with_a_name_does_not_apply_to_a_role_that_is_created() {
     let server = server();
     let group = ["rbac.authorization.k8s.io"];
