@@ -53,6 +53,8 @@ async fn serve(args: Args, out: &mut dyn Write) -> Result<Outcome, Failure> {
     let objects = document::read(&args.apply)?;
     let directory = args.server.data_dir.as_deref();
     let (storage, credentials) = data_dir::open(directory)?;
+    // Before this server listens, because it may use the port in its data directory.
+    kubeconfig::check_unused(&args.kubeconfig).await?;
     let options = args
         .server
         .options(Clock::system(), storage, &credentials)?;

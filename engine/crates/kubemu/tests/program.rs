@@ -55,6 +55,23 @@ fn a_server_writes_its_kubeconfig_and_ends_with_the_reader_of_its_output() {
     );
     let written = fs::read_to_string(&kubeconfig).unwrap();
     assert!(written.contains(&address), "{address}: {written}");
+    let mut second = kubemu(&["serve", "--listen", "127.0.0.1:0", "--kubeconfig"]);
+    let mut second = second
+        .arg(&kubeconfig)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A server that serves waits for the end of its output.
+    let mut output = String::new();
+    let mut reader = BufReader::new(second.stdout.take().unwrap());
+    reader.read_line(&mut output).unwrap();
+    drop(reader);
+    let refused = second.wait_with_output().unwrap();
+    assert_eq!((&*output, refused.status.code()), ("", Some(2)));
+    let error = String::from_utf8(refused.stderr).unwrap();
+    assert!(error.contains("which still runs"), "{error}");
+    assert_eq!(fs::read_to_string(&kubeconfig).unwrap(), written);
     drop(lines);
     assert!(serving.wait().unwrap().success());
     fs::remove_dir_all(directory).unwrap();
