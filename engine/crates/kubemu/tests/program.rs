@@ -153,6 +153,22 @@ fn every_document_of_a_folder_has_the_verdict_of_a_server() {
     assert!(sarif.contains("\"name\": \"kubemu\""), "{sarif}");
 }
 
+#[test]
+fn no_line_about_an_object_is_a_workflow_command() {
+    let folder = Folder::with(
+        "commands",
+        &[(
+            "a.yaml",
+            "apiVersion: example.org/v1\nkind: '::error title=x::y'\nmetadata: {name: '##[error]'}\n",
+        )],
+    );
+    let output = kubemu(&["validate", "-f"]).arg(&folder.0).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("error title=x::y"), "{text}");
+    let is_command = |it: &str| it.trim_start().starts_with("::") || it.contains("##[");
+    assert!(!text.lines().any(is_command), "{text}");
+}
+
 /// An update is not created first: a policy for creations would refuse it.
 #[test]
 fn an_update_is_not_subject_to_policies_for_creations() {

@@ -22,13 +22,30 @@ pub(super) fn print(
             let mut lines = Vec::new();
             text(&mut lines, object_results, (args, extension))?;
             let lines = String::from_utf8_lossy(&lines);
-            Ok(write!(out, "{}", plain::lines(&lines))?)
+            Ok(write!(out, "{}", without_commands(&plain::lines(&lines)))?)
         }
         Form::Json => json(out, args, object_results),
         Form::Sarif => output::json(out, &sarif::log(object_results, extension)),
         Form::Junit => Ok(junit::print(out, object_results, extension)?),
         Form::Github => Ok(github::print(out, object_results, extension)?),
     }
+}
+
+/// `text` with the escapes of the characters with which a line would be a workflow command, if the
+/// output is that of a step of GitHub Actions: `::` at its beginning, after spaces too, or `##[`
+/// anywhere in it. Kinds, names and messages come from the files.
+fn without_commands(text: &str) -> String {
+    let escape = |line: &str| {
+        let line = line.replace("##[", r"#\u{23}[");
+        match line.trim_start().strip_prefix("::") {
+            Some(rest) => {
+                let (spaces, _) = line.split_at(line.len() - rest.len() - 2);
+                format!(r"{spaces}\u{{3a}}:{rest}")
+            }
+            None => line,
+        }
+    };
+    text.split_inclusive('\n').map(escape).collect()
 }
 
 /// Prints the results as kubectl does, followed by lint warnings and by the counts.
