@@ -37,7 +37,7 @@ use crate::route::{self, Route};
 use crate::service::InProcess;
 use crate::start::StartError;
 use crate::state::{InitialState, State};
-use crate::status::{Reason, Status};
+use crate::status::Status;
 use crate::storage::Storage;
 use crate::user::User;
 use crate::verb;
@@ -331,12 +331,12 @@ impl Server {
                     return response;
                 }
             }
-            Err(timed_out())
+            Err(Status::timed_out())
         };
         // Only a request without an end may have another text.
         let timeout = call.query.timeout().unwrap_or(MAX_TIMEOUT);
         let result = tokio::time::timeout(timeout, attempts).await;
-        result.unwrap_or_else(|_| Err(timed_out()))
+        result.unwrap_or_else(|_| Err(Status::timed_out()))
     }
 
     /// Handles a request without calling webhooks; fails if it needs one.
@@ -379,17 +379,34 @@ impl Server {
                 response
             }
         };
-        let code = match &response {
-            Ok(response) => response.code,
-            Err(status) => status.code,
-        };
-        self.0.documents.metrics.count(call, &route, code);
-        if let Some(audit) = &self.0.audit {
-            audit.record(&self.event(call, &route, &response));
-        }
+        self.record(call, &route, &response);
         drop(state);
         worker::spawn(self);
         response
+    }
+
+    /// Checks whether the user of a request may send it, from all but its body.
+    ///
+    /// # Errors
+    /// 403 with the missing right; the request has been recorded then.
+    pub(crate) fn authorize(&self, call: &Call) -> Result<(), Status> {
+        let state = self.state();
+        state.rights().check(call).inspect_err(|refused| {
+            let route = route::find(&state.registry, &call.path);
+            self.record(call, &route, &Err(refused.clone()));
+        })
+    }
+
+    /// Counts a request and writes it to the audit log.
+    fn record(&self, call: &Call, route: &Route, response: &Result<ApiResponse, Status>) {
+        let code = match response {
+            Ok(response) => response.code,
+            Err(status) => status.code,
+        };
+        self.0.documents.metrics.count(call, route, code);
+        if let Some(audit) = &self.0.audit {
+            audit.record(&self.event(call, route, response));
+        }
     }
 
     /// Whether a path refers to objects of a built-in kind.
@@ -482,12 +499,6 @@ impl Server {
         }
         event
     }
-}
-
-/// 504 for a request that timed out.
-fn timed_out() -> Status {
-    let message = "Timeout: request did not complete within the allotted timeout";
-    Status::new(504, Reason::Timeout, message)
 }
 
 /// The built-in kinds and additional ones.

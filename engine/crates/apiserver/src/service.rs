@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, USER_AGENT,
 };
-use http::{Request, Response, StatusCode};
+use http::{Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use kubemu_clock::Busy;
 
@@ -17,7 +17,7 @@ use crate::api_response::{ApiResponse, Content};
 use crate::body::Body;
 use crate::call::{Call, Payload};
 use crate::content_negotiation::{Form, WatchForm, Writer};
-use crate::query::Query;
+use crate::query::{MAX_TIMEOUT, Query};
 use crate::server::Server;
 use crate::status::Status;
 use crate::user::User;
@@ -96,46 +96,70 @@ where
         Ok(user) => user,
         Err(refused) => return refuse(server, refused),
     };
-    let read = Limited::new(body, BODY_LIMIT).collect().await;
-    let encoder = ResponseEncoder {
+    let mut encoder = ResponseEncoder {
         server,
         include: String::new(),
         form: Form::default(),
     };
-    let body = match read {
-        Ok(read) => read.to_bytes(),
+    let other = match server.impersonated(&user, &head) {
+        Ok(other) => other,
+        Err(refused) => return encoder.encode(refused.into(), busy),
+    };
+    let mut call = call_without_body(&head, (user, other));
+    let form = negotiate(server, &call);
+    encoder.form = form.as_ref().map_or_else(|_| Form::default(), |it| *it);
+    // Before the body is read: anybody on this machine can send one.
+    if let Err(refused) = server.authorize(&call) {
+        encoder.include = call.query.include_object;
+        return encoder.encode(refused.into(), busy);
+    }
+    if let Err(refused) = form {
+        return encoder.encode(refused.into(), busy);
+    }
+    call.holds_clock = busy.is_some();
+    match read_body(&call, body).await {
+        Ok(body) => call.body = Payload::Bytes(body),
+        Err(refused) => {
+            encoder.form = Form::default();
+            return encoder.encode(refused.into(), busy);
+        }
+    }
+    encoder.include.clone_from(&call.query.include_object);
+    let reply = server.handle(&call).await.unwrap_or_else(ApiResponse::from);
+    encoder.encode(reply, busy)
+}
+
+/// The body of a request; that of one that reads is ignored.
+///
+/// # Errors
+/// 413 for more than [`BODY_LIMIT`], 400 for one that breaks off, and 504 for one over a socket that
+/// is not complete within the timeout of the request.
+async fn read_body<B>(call: &Call, body: B) -> Result<Bytes, Status>
+where
+    B: http_body::Body<Data = Bytes>,
+    B::Error: Into<BoxError>,
+{
+    if matches!(call.method, Method::GET | Method::HEAD) {
+        return Ok(Bytes::new());
+    }
+    let read = Limited::new(body, BODY_LIMIT).collect();
+    let read = if call.holds_clock {
+        // A caller in this process need not have a runtime with timers.
+        read.await
+    } else {
+        // Only a request without an end may have another text.
+        let timeout = call.query.timeout().unwrap_or(MAX_TIMEOUT);
+        let read = tokio::time::timeout(timeout, read).await;
+        read.map_err(|_| Status::timed_out())?
+    };
+    match read {
+        Ok(read) => Ok(read.to_bytes()),
         Err(error) if error.is::<LengthLimitError>() => {
-            return encoder.encode(Status::too_large(BODY_LIMIT).into(), busy);
+            Err(Status::too_large(BODY_LIMIT))
         }
         Err(error) => {
             let message = format!("the body could not be read: {error}");
-            return encoder.encode(Status::bad_request(message).into(), busy);
-        }
-    };
-    let holds_clock = busy.is_some();
-    let read = server
-        .impersonated(&user, &head)
-        .and_then(|other| parse_request(server, &head, body, (user, other)))
-        .map(|(call, form)| {
-            (
-                Call {
-                    holds_clock,
-                    ..call
-                },
-                form,
-            )
-        });
-    match read {
-        Err(refused) => encoder.encode(refused.into(), busy),
-        Ok((call, form)) => {
-            let include = call.query.include_object.clone();
-            let reply = server.handle(&call).await.unwrap_or_else(ApiResponse::from);
-            ResponseEncoder {
-                server,
-                include,
-                form,
-            }
-            .encode(reply, busy)
+            Err(Status::bad_request(message))
         }
     }
 }
@@ -162,44 +186,44 @@ fn refuse(server: &Server, why: Status) -> Response<Body> {
     encoder.encode(why.into(), None)
 }
 
-fn parse_request(
-    server: &Server,
-    head: &http::request::Parts,
-    body: Bytes,
-    (user, other): (User, Option<User>),
-) -> Result<(Call, Form), Status> {
-    let text = |name: HeaderName| header(&head.headers, &name);
-    let accept = text(ACCEPT);
-    let path = head.uri.path().to_owned();
+/// The format of the response.
+///
+/// # Errors
+/// 406 if the server does not have the accepted formats.
+fn negotiate(server: &Server, call: &Call) -> Result<Form, Status> {
     // Documents have their own formats and fall back to JSON.
-    let documents = !path.starts_with("/api/") && !path.starts_with("/apis/");
-    let query = Query::parse(head.uri.query().unwrap_or_default());
-    let form = if documents {
-        Form::default()
-    } else {
-        let form = Form::negotiate(&accept, || server.has_table(&path));
-        form.map_err(|it| it.to_status(server.is_built_in(&path)))?
-    };
-    if form.yaml && query.watch {
+    if !call.path.starts_with("/api/") && !call.path.starts_with("/apis/") {
+        return Ok(Form::default());
+    }
+    let form = Form::negotiate(&call.accept, || server.has_table(&call.path));
+    let form = form.map_err(|it| it.to_status(server.is_built_in(&call.path)))?;
+    if form.yaml && call.query.watch {
         return Err(Status::not_acceptable(&["application/json"]));
     }
+    Ok(form)
+}
+
+fn call_without_body(
+    head: &http::request::Parts,
+    (user, other): (User, Option<User>),
+) -> Call {
+    let text = |name: HeaderName| header(&head.headers, &name);
     let (user, impersonator) = match other {
         Some(other) => (other, Some(user)),
         None => (user, None),
     };
-    let call = Call {
+    Call {
         method: head.method.clone(),
-        path,
-        query,
-        accept,
+        path: head.uri.path().to_owned(),
+        query: Query::parse(head.uri.query().unwrap_or_default()),
+        accept: text(ACCEPT),
         content_type: text(CONTENT_TYPE),
         agent: text(USER_AGENT),
         user,
         impersonator,
-        body: Payload::Bytes(body),
+        body: Payload::Bytes(Bytes::new()),
         holds_clock: false,
-    };
-    Ok((call, form))
+    }
 }
 
 fn header(headers: &HeaderMap, name: &HeaderName) -> String {

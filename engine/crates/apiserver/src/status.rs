@@ -305,6 +305,12 @@ impl Status {
         Self::new(413, Reason::RequestEntityTooLarge, message)
     }
 
+    /// 504: the request took longer than it may.
+    pub(crate) fn timed_out() -> Self {
+        let message = "Timeout: request did not complete within the allotted timeout";
+        Self::new(504, Reason::Timeout, message)
+    }
+
     /// 401: missing or invalid credentials.
     pub fn unauthorized() -> Self {
         Self::new(401, Reason::Unauthorized, "Unauthorized")

@@ -1,9 +1,17 @@
 //! RBAC authorization by roles and bindings, with Kubernetes' messages.
 
+use std::convert::Infallible;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures::{FutureExt as _, stream};
+use http::Request;
+use http::request::Builder;
+use http_body::Frame;
+use http_body_util::{Full, StreamBody};
 use kubemu_apiserver::{Client, Patch, Reason, Selector, Server, Status, User};
 use serde_json::{Value, json};
+use tower::ServiceExt as _;
 
 use crate::fixture::{MAPS, at, map, server};
 use crate::persistence::TestDirectory;
@@ -244,6 +252,41 @@ async fn the_verbs_bind_and_escalate_allow_granting_more() {
         .list("/api/v1/secrets", &Selector::default())
         .await
         .unwrap();
+}
+
+/// The status code for a request whose body does not come, or `None` if the server waits for it.
+fn code_without_body(server: &Server, user: User, head: Builder) -> Option<u16> {
+    let body = StreamBody::new(stream::pending::<Result<Frame<Bytes>, Infallible>>());
+    let service = server.in_process_as(user);
+    let response = service.oneshot(head.body(body).unwrap()).now_or_never()?;
+    Some(response.unwrap().status().as_u16())
+}
+
+#[tokio::test]
+async fn a_forbidden_request_is_refused_before_its_body_is_read() {
+    let server = server();
+    let post = |accept| Request::post(MAPS).header("accept", accept);
+    let json = "application/json";
+    let wrong = "application/xml";
+    assert_eq!(code_without_body(&server, alice(), post(json)), Some(403));
+    assert_eq!(code_without_body(&server, alice(), post(wrong)), Some(403));
+    let as_other = post(json).header("impersonate-user", "other");
+    assert_eq!(code_without_body(&server, alice(), as_other), Some(403));
+    assert_eq!(
+        code_without_body(&server, User::admin(), post(wrong)),
+        Some(406)
+    );
+    assert_eq!(code_without_body(&server, User::admin(), post(json)), None);
+    let large = Full::new(Bytes::from(vec![b'x'; 4 * 1024 * 1024]));
+    let large = post(json).body(large).unwrap();
+    let refused = server.in_process_as(alice()).oneshot(large).await.unwrap();
+    assert_eq!(refused.status().as_u16(), 403);
+}
+
+#[tokio::test]
+async fn a_request_that_reads_is_answered_without_its_body() {
+    let get = Request::get(MAPS);
+    assert_eq!(code_without_body(&server(), User::admin(), get), Some(200));
 }
 
 #[tokio::test]

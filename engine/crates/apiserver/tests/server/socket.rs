@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio_rustls::TlsConnector;
 
-use crate::fixture::server;
+use crate::fixture::{MAPS, server};
 
 struct RunningServer {
     address: SocketAddr,
@@ -54,13 +54,14 @@ async fn get_as(
     path: &str,
     client: (&str, Option<&ClientCertificate>),
 ) -> String {
-    String::from_utf8(exchange(running, path, client).await).unwrap()
+    let get = format!("GET {path}");
+    String::from_utf8(exchange(running, &get, client).await).unwrap()
 }
 
-/// The bytes of the response.
+/// The bytes of the response to a method and a path.
 async fn exchange(
     running: &RunningServer,
-    path: &str,
+    request: &str,
     (authorization, certificate): (&str, Option<&ClientCertificate>),
 ) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -89,7 +90,7 @@ async fn exchange(
         .await
         .unwrap();
     let request = format!(
-        "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{authorization}\r\n"
+        "{request} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{authorization}\r\n"
     );
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
@@ -106,7 +107,8 @@ async fn get_parts(
 ) -> (String, Vec<u8>) {
     let token = running.credentials.token();
     let headers = format!("authorization: Bearer {token}\r\n{headers}");
-    let answer = exchange(running, path, (&headers, None)).await;
+    let get = format!("GET {path}");
+    let answer = exchange(running, &get, (&headers, None)).await;
     let mut ends = answer.windows(4).enumerate();
     let (end, _) = ends.find(|(_, it)| *it == b"\r\n\r\n").unwrap();
     let head = String::from_utf8(answer[..end].to_vec()).unwrap();
@@ -192,6 +194,26 @@ async fn only_the_token_authenticates() {
         get(&running, "/readyz", "")
             .await
             .starts_with("HTTP/1.1 200")
+    );
+    running.stop.send(()).unwrap();
+    running.task.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_awaited_no_longer_than_the_timeout_of_the_request()
+{
+    let running = start_server().await;
+    let headers = format!(
+        "authorization: Bearer {}\r\ncontent-length: 10\r\n",
+        running.credentials.token()
+    );
+    let post = format!("POST {MAPS}?timeout=50ms");
+    let answer = exchange(&running, &post, (&headers, None)).await;
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 504 "), "{answer}");
+    assert!(
+        answer.contains("request did not complete within the allotted timeout"),
+        "{answer}"
     );
     running.stop.send(()).unwrap();
     running.task.await.unwrap().unwrap();
