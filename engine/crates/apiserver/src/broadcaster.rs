@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use kubemu_clock::{Busy, Clock};
 use tokio::sync::mpsc;
@@ -14,6 +14,10 @@ use crate::store::{Bucket, Change, Object};
 /// The maximum number of undelivered events of a watcher. Above it the watch is ended; the
 /// watcher can resume from the last event that it received.
 const BACKLOG: usize = 65_536;
+
+/// The maximum size of the undelivered events of a watcher together, in bytes of memory, which it
+/// keeps there. One event is undelivered whatever its size is.
+const BACKLOG_BYTES: usize = 64 * 1024 * 1024;
 
 /// The type of a watch event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,6 +104,33 @@ impl ChangeEvent {
 pub(crate) struct Delivery {
     pub(crate) event: ChangeEvent,
     pub(crate) busy: Option<Busy>,
+    pub(crate) undelivered: Undelivered,
+}
+
+/// The size of an event that has not been delivered; it counts until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Undelivered {
+    size: usize,
+    backlog: Arc<AtomicUsize>,
+}
+
+impl Undelivered {
+    /// `None` if the backlog has no room for an event of `size` bytes.
+    fn add(size: usize, backlog: &Arc<AtomicUsize>) -> Option<Self> {
+        // Only the broadcaster adds to it.
+        let others = backlog.fetch_add(size, Ordering::AcqRel);
+        let added = Self {
+            size,
+            backlog: backlog.clone(),
+        };
+        (others == 0 || others + size <= BACKLOG_BYTES).then_some(added)
+    }
+}
+
+impl Drop for Undelivered {
+    fn drop(&mut self) {
+        self.backlog.fetch_sub(self.size, Ordering::AcqRel);
+    }
 }
 
 /// What a watcher receives.
@@ -123,6 +154,8 @@ pub(crate) struct Broadcaster {
 struct Watcher {
     scope: Scope,
     send: mpsc::Sender<Delivery>,
+    /// The size of the undelivered events.
+    backlog: Arc<AtomicUsize>,
     hold: Option<Clock>,
 }
 
@@ -138,7 +171,12 @@ impl Broadcaster {
         let (send, receive) = mpsc::channel(BACKLOG);
         let watchers = self.watchers.entry(bucket).or_default();
         watchers.retain(|it| !it.send.is_closed());
-        watchers.push(Watcher { scope, send, hold });
+        watchers.push(Watcher {
+            scope,
+            send,
+            backlog: Arc::default(),
+            hold,
+        });
         Subscription {
             events: receive,
             published: self.published.clone(),
@@ -152,8 +190,18 @@ impl Broadcaster {
                 let Some(event) = watcher.scope.event_of(change) else {
                     return true;
                 };
+                // An object of its own is one that was left, about as large as the other.
+                let Some(undelivered) = Undelivered::add(change.size, &watcher.backlog)
+                else {
+                    return false;
+                };
                 let busy = watcher.hold.as_ref().map(Clock::busy);
-                watcher.send.try_send(Delivery { event, busy }).is_ok()
+                let delivery = Delivery {
+                    event,
+                    busy,
+                    undelivered,
+                };
+                watcher.send.try_send(delivery).is_ok()
             });
         }
         self.published.store(change.version, Ordering::Release);
@@ -162,5 +210,39 @@ impl Broadcaster {
     /// Ends every watch of a bucket. What was sent before is still received.
     pub(crate) fn end(&mut self, bucket: Bucket) {
         self.watchers.remove(&bucket);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::resource::GroupResource;
+    use crate::store::{Key, Store};
+
+    #[test]
+    fn a_watcher_that_does_not_read_is_ended_at_a_size() {
+        let mut store = Store::new(100);
+        let bucket = store.bucket(&GroupResource::new("", "things"));
+        let large = json!({"data": "x".repeat(16 * 1024 * 1024)});
+        let mut broadcaster = Broadcaster::default();
+        let mut slow = broadcaster.subscribe(bucket, Scope::default(), None);
+        let mut quick = broadcaster.subscribe(bucket, Scope::default(), None);
+        for _ in 0..8 {
+            let change = store.put(bucket, Key::new("a", "1"), large.clone());
+            broadcaster.publish(&change);
+            assert_eq!(
+                quick.events.try_recv().unwrap().event.change.version,
+                change.version
+            );
+        }
+        let mut received = 0;
+        while slow.events.try_recv().is_ok() {
+            received += 1;
+        }
+        assert_eq!(received, 3);
+        assert!(slow.events.is_closed());
+        assert!(!quick.events.is_closed());
     }
 }

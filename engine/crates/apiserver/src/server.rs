@@ -104,7 +104,8 @@ pub struct Options {
     /// Kinds that are served in addition to the built-in ones and those of
     /// CustomResourceDefinitions.
     pub kinds: Vec<Arc<dyn BuiltinKind>>,
-    /// The number of recent writes from which a client can watch or list.
+    /// The number of recent writes from which a client can watch or list; fewer if their objects
+    /// take more than 128 MiB.
     pub history: usize,
     /// Records every request.
     pub audit: Option<Audit>,

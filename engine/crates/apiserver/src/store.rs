@@ -2,7 +2,7 @@
 //!
 //! The store is pure: it has no clock, no tasks and no code for specific kinds. Every write
 //! uses [`Store::put`] or [`Store::remove`], gets the next version and is added to a log of
-//! bounded length. The versions in the log can be listed and watched; older ones return
+//! bounded length and size. The versions in the log can be listed and watched; older ones return
 //! [`TooOld`].
 //!
 //! A clone shares everything with the original until one of them is written: the maps are persistent
@@ -20,6 +20,10 @@ use serde_json::Value;
 
 use crate::meta;
 use crate::resource::GroupResource;
+
+/// The maximum size of the objects of all retained changes together, in bytes of memory. The last
+/// change is retained whatever its size is.
+const RETAINED_BYTES: usize = 128 * 1024 * 1024;
 
 /// One object at one version. It is immutable.
 pub(crate) type Object = Arc<Value>;
@@ -84,6 +88,8 @@ pub(crate) struct Change {
     /// The object of the watch event: `after`, or the last state with the version of the
     /// delete.
     pub(crate) object: Object,
+    /// The memory that `object` takes, about, in bytes.
+    pub(crate) size: usize,
     json: OnceLock<Bytes>,
 }
 
@@ -92,6 +98,20 @@ impl Change {
     pub(crate) fn json(&self) -> &Bytes {
         self.json.get_or_init(|| meta::json(&self.object))
     }
+}
+
+/// The memory that a value takes, about, in bytes.
+fn memory_of(value: &Value) -> usize {
+    let contents = match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(memory_of).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| size_of::<String>() + name.len() + memory_of(value))
+            .sum(),
+    };
+    size_of::<Value>() + contents
 }
 
 /// The requested version is not retained any longer.
@@ -111,7 +131,16 @@ pub(crate) struct Store {
     names: Arc<HashMap<GroupResource, Bucket>>,
     buckets: Vec<Objects>,
     /// What has changed, by version.
-    log: RedBlackTreeMapSync<u64, (Bucket, Key)>,
+    log: RedBlackTreeMapSync<u64, Logged>,
+    /// The size of the changes in the log.
+    logged_bytes: usize,
+}
+
+#[derive(Clone, Debug)]
+struct Logged {
+    bucket: Bucket,
+    key: Key,
+    size: usize,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -123,7 +152,8 @@ struct Objects {
 }
 
 impl Store {
-    /// An empty store at version 1 that retains the last `retained` changes.
+    /// An empty store at version 1 that retains the last `retained` changes, or fewer if they have
+    /// more than [`RETAINED_BYTES`].
     pub(crate) fn new(retained: usize) -> Self {
         Self {
             version: 1,
@@ -132,6 +162,7 @@ impl Store {
             names: Arc::default(),
             buckets: Vec::new(),
             log: RedBlackTreeMapSync::default(),
+            logged_bytes: 0,
         }
     }
 
@@ -183,6 +214,7 @@ impl Store {
             key,
             before: None,
             after: Some(object.clone()),
+            size: memory_of(&object),
             object,
             json: OnceLock::new(),
         })
@@ -221,6 +253,7 @@ impl Store {
             key,
             before,
             after: Some(object.clone()),
+            size: memory_of(&object),
             object,
             json: OnceLock::new(),
         })
@@ -238,6 +271,7 @@ impl Store {
             key: key.clone(),
             before: Some(before),
             after: None,
+            size: memory_of(&last),
             object: Arc::new(last),
             json: OnceLock::new(),
         }))
@@ -246,7 +280,12 @@ impl Store {
     fn commit(&mut self, change: Change) -> Arc<Change> {
         let change = Arc::new(change);
         self.version = change.version;
-        let logged = (change.bucket, change.key.clone());
+        let logged = Logged {
+            bucket: change.bucket,
+            key: change.key.clone(),
+            size: change.size,
+        };
+        self.logged_bytes += change.size;
         self.log.insert_mut(change.version, logged);
         if let Some(objects) = self.buckets.get_mut(change.bucket.0) {
             let version = (change.version, change.after.clone());
@@ -258,7 +297,9 @@ impl Store {
             }
             objects.log.insert_mut(change.version, change.clone());
         }
-        while self.log.size() > self.retained {
+        while self.log.size() > self.retained
+            || self.logged_bytes > RETAINED_BYTES && self.log.size() > 1
+        {
             self.drop_oldest();
         }
         change
@@ -266,11 +307,12 @@ impl Store {
 
     /// Drops the oldest change: the states before it cannot be requested any longer.
     fn drop_oldest(&mut self) {
-        let Some((version, (bucket, key))) = self.log.first() else {
+        let Some((version, logged)) = self.log.first() else {
             return;
         };
-        let (version, bucket, key) = (*version, *bucket, key.clone());
+        let (version, Logged { bucket, key, size }) = (*version, logged.clone());
         self.log.remove_mut(&version);
+        self.logged_bytes -= size;
         self.oldest = version;
         let Some(objects) = self.buckets.get_mut(bucket.0) else {
             return;

@@ -162,6 +162,7 @@ impl Watch {
         let published = live.published.load(Ordering::Acquire);
         match live.events.poll_recv(cx) {
             Poll::Ready(Some(delivery)) => {
+                drop(delivery.undelivered);
                 self.busy.extend(delivery.busy);
                 self.version = delivery.event.change.version;
                 return self.convert(Event::Changed(delivery.event), cx);

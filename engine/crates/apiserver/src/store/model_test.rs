@@ -191,3 +191,38 @@ fn a_namespace_and_a_continue_key_restrict_a_list() {
         ["a/2"]
     );
 }
+
+#[test]
+fn the_retained_changes_have_a_limited_size_together() {
+    let mut store = Store::new(16_384);
+    let bucket = store.bucket(&GroupResource::new("", "things"));
+    let key = Key::new("a", "1");
+    let large = json!({"data": "x".repeat(16 * 1024 * 1024)});
+    for _ in 0..20 {
+        store.put(bucket, key.clone(), large.clone());
+    }
+    let newest = store.version();
+    let changes = |since| store.changes(bucket, since).map(Iterator::count);
+    assert_eq!(changes(newest - 7), Ok(7));
+    let too_old = changes(newest - 8).unwrap_err();
+    assert_eq!(too_old.oldest, newest - 7);
+    assert!(
+        store
+            .list(bucket, &Range::default(), Some(newest - 8))
+            .is_err()
+    );
+    assert!(store.get(bucket, &key).is_some());
+}
+
+#[test]
+fn small_objects_are_retained_by_their_number() {
+    let mut store = Store::new(1000);
+    let bucket = store.bucket(&GroupResource::new("", "things"));
+    for number in 0..1100 {
+        let key = Key::new("a", &number.to_string());
+        store.put(bucket, key, json!({"data": "x".repeat(8 * 1024)}));
+    }
+    let newest = store.version();
+    let changes = store.changes(bucket, newest - 999).map(Iterator::count);
+    assert_eq!(changes, Ok(999));
+}
