@@ -7,7 +7,7 @@
 mod cluster_role_aggregation;
 mod definition;
 mod disruption;
-pub(crate) mod event_expiry;
+mod event_expiry;
 mod garbage_collector;
 mod namespace;
 pub(crate) mod namespace_bootstrap;

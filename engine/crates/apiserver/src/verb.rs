@@ -21,7 +21,6 @@ use http::Method;
 
 use crate::api_response::ApiResponse;
 use crate::call::Call;
-use crate::controller::event_expiry;
 use crate::identity;
 use crate::options;
 use crate::resource::{Resource, Verb};
@@ -64,9 +63,6 @@ fn dispatch(
     let served = verb.filter(|it| target.allows(*it));
     let verb = served.ok_or_else(|| not_served(call, target, verb))?;
     options::check(call)?;
-    if state.store.known_bucket(&target.resource.storage) == Some(state.buckets.events) {
-        event_expiry::delete_expired(state);
-    }
     let kind = target.resource.builtin.as_ref();
     if let Some(objects) = kind.and_then(|it| it.computed()) {
         return computed::read(call, target, objects);

@@ -3,9 +3,9 @@
 use crate::meta;
 use crate::state::State;
 
-/// Deletes the expired events. Triggered by the next request about events, or the next write of one,
-/// not earlier: an idle server has no timer.
-pub(crate) fn delete_expired(state: &mut State) {
+/// Deletes the expired events. Triggered by the next write of an event, not earlier: an idle server
+/// has no timer.
+pub(super) fn delete_expired(state: &mut State) {
     let now = state.clock.now();
     let events = state.buckets.events;
     while let Some(due) = state.expiry.take_expired(now) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body_util::Full;
-use kubemu_apiserver::{Body, Selector, Server};
+use kubemu_apiserver::{Body, Server};
 use serde_json::{Value, json};
 
 use crate::fixture::{
@@ -478,34 +478,4 @@ async fn events_are_deleted_an_hour_after_they_were_written() {
         .map(|it| &it["metadata"]["name"])
         .collect();
     assert_eq!(names, ["second"]);
-}
-
-#[tokio::test]
-async fn an_expired_event_is_gone_when_events_are_read() {
-    let server = server();
-    let client = server.client();
-    let events = "/api/v1/namespaces/default/events";
-    let event = json!({"metadata": {"name": "old"},
-        "involvedObject": {"kind": "ConfigMap", "name": "x", "namespace": "default"}});
-    for path in [
-        "/api/v1/events",
-        "/apis/events.k8s.io/v1/events",
-        "/api/v1/namespaces/default/events/old",
-        "/api/v1/events?watch=true&timeoutSeconds=1",
-    ] {
-        let created = client.create(events, event.clone()).await.unwrap();
-        let version = created["metadata"]["resourceVersion"].as_str().unwrap();
-        let mut watch = client.watch(events, &Selector::default(), version).unwrap();
-        let start = server.clock().now();
-        let almost = start + jiff::SignedDuration::from_mins(59);
-        server.clock().advance_to(almost).await;
-        client.get(&format!("{events}/old")).await.unwrap();
-        let later = start + jiff::SignedDuration::from_mins(61);
-        server.clock().advance_to(later).await;
-        let (_, found) = send_json(&server, "GET", path, Value::Null).await;
-        let found = found.to_string();
-        assert!(!found.contains("ConfigMap"), "{path}: {found}");
-        let gone = crate::fixture::next(&mut watch).await;
-        assert_eq!(gone.kind.as_str(), "DELETED");
-    }
 }
