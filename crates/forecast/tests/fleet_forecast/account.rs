@@ -17,7 +17,7 @@ pub(crate) struct Found {
 const MARGIN: i64 = 3 * DAY;
 
 /// The minutes from which on a machine is needed, until one at which it is not any more.
-fn needs(desk: &Desk) -> Vec<(i64, i64)> {
+fn needs(desk: &Desk, has_host: bool) -> Vec<(i64, i64)> {
     let is_wanted = |minute: i64| {
         let of_week = minute.rem_euclid(WEEK);
         desk.windows.iter().any(|(day, start, length)| {
@@ -39,7 +39,7 @@ fn needs(desk: &Desk) -> Vec<(i64, i64)> {
         return runs(own);
     }
     // What is there stays until the later one of both ends, unless it must be gone by its own.
-    let mut is_there = desk.host.is_some();
+    let mut is_there = has_host;
     runs(|minute| {
         if minute < -desk.lead - 1 {
             return false;
@@ -99,9 +99,9 @@ impl State {
 pub(crate) fn account(fleet: &Fleet) -> Found {
     let mut states: Vec<State> = (0..fleet.desks.len())
         .map(|desk| {
-            let mut needs = needs(&fleet.desks[desk]);
-            needs.retain(|(from, to)| *to > 0 && *from < WEEK);
             let host = fleet.host_of(desk);
+            let mut needs = needs(&fleet.desks[desk], host.is_some());
+            needs.retain(|(from, to)| *to > 0 && *from < WEEK);
             State {
                 is_made: host.is_some(),
                 hosted: vec![None; needs.len()],
