@@ -65,7 +65,7 @@ impl Address<'_> {
         verb: &'static str,
         subresource: Option<&str>,
         query: &str,
-    ) -> Request<'static> {
+    ) -> Request {
         let tail = subresource.map_or_else(String::new, |name| format!("/{name}"));
         let resource = format!("{}{tail}", self.resource.plural);
         Request::new(verb, resource, format!("{}{tail}{query}", self.path()))
@@ -142,7 +142,7 @@ enum Form {
 }
 
 /// A request before it is sent.
-struct Request<'a> {
+struct Request {
     /// As in Kubernetes' authorization.
     verb: &'static str,
     /// What the metrics call its object: the kind's plural, with the subresource.
@@ -153,10 +153,10 @@ struct Request<'a> {
     content: &'static str,
     body: Vec<u8>,
     /// The media type of the response.
-    accept: &'a str,
+    accept: &'static str,
 }
 
-impl Request<'_> {
+impl Request {
     fn new(verb: &'static str, resource: String, path: String) -> Self {
         Self {
             verb,
@@ -422,7 +422,7 @@ impl ApiClient {
     async fn write(
         &self,
         at: &Address<'_>,
-        request: Request<'_>,
+        request: Request,
         body: Vec<u8>,
     ) -> kube::Result<Value> {
         let response = self.receive(Request { body, ..request }).await?;
@@ -434,7 +434,7 @@ impl ApiClient {
     }
 
     /// Sends a request, and reads the response to its end.
-    async fn receive(&self, request: Request<'_>) -> kube::Result<CompleteResponse<'_>> {
+    async fn receive(&self, request: Request) -> kube::Result<CompleteResponse<'_>> {
         let deadline = Deadline::of_request();
         let response = self.exchange(request, deadline).await?;
         let permits = &self.large_response_permits;
@@ -446,7 +446,7 @@ impl ApiClient {
     /// Sends a request. A refusal is returned as an error.
     async fn exchange(
         &self,
-        request: Request<'_>,
+        request: Request,
         deadline: Deadline,
     ) -> kube::Result<Response<Body>> {
         let (verb, resource) = (request.verb, request.resource.clone());
