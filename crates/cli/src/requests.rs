@@ -2,6 +2,8 @@
 //! status code, because not every server of a workload cluster sends a Status with an error, or an
 //! object with a success; that of the in-memory provider does not.
 
+use std::time::Duration;
+
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
 use http::request::{Builder, Request};
@@ -15,6 +17,8 @@ use crate::cluster::error_message;
 const LIMIT: usize = 100_000;
 /// The number of objects in a page of a list.
 const PAGE: usize = 500;
+/// How long a response may take, of which a page has megabytes.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The largest number of characters of an error response that are shown.
 const MAX_ERROR_CHARS: usize = 512;
 
@@ -149,6 +153,14 @@ impl Requests {
     }
 
     async fn answer(&self, request: Builder, body: Option<&Value>) -> Answer {
+        let answered =
+            tokio::time::timeout(RESPONSE_TIMEOUT, self.exchange(request, body)).await;
+        answered.unwrap_or_else(|_| {
+            Err("the server did not complete its response in time".to_owned())
+        })
+    }
+
+    async fn exchange(&self, request: Builder, body: Option<&Value>) -> Answer {
         let body = body.map_or_else(Body::empty, |it| it.to_string().into_bytes().into());
         let request = request.body(body).map_err(|error| error.to_string())?;
         let response = self.0.send(request).await.map_err(error_message)?;
