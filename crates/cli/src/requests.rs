@@ -156,7 +156,7 @@ impl Requests {
         let answered =
             tokio::time::timeout(RESPONSE_TIMEOUT, self.exchange(request, body)).await;
         answered.unwrap_or_else(|_| {
-            Err("the server did not complete its response in time".to_owned())
+            Err("the server did not complete its response within a minute".to_owned())
         })
     }
 

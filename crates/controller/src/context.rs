@@ -221,34 +221,23 @@ impl Context {
     /// Whether `key` may start a machine now; if not, after how long to try again. Enqueues whose
     /// turn comes because of that.
     pub(crate) fn try_start(&self, key: &Key, rank: u8) -> Result<(), SignedDuration> {
-        self.with_starts(|starts, now| match starts.try_start(key, rank, now) {
-            Ok(()) => (Ok(()), starts.next(now)),
-            Err(turn) => (Err(turn.duration_since(now)), Vec::new()),
+        self.with_starts(|starts, now| {
+            let tried = starts.try_start(key, rank, now);
+            tried.map_err(|turn| turn.duration_since(now))
         })
     }
 
     /// Records that `key` has no machine to start, and enqueues whose turn comes because of that.
     pub(crate) fn leave_starts(&self, key: &Key) {
-        self.with_starts(|starts, now| {
-            let has_left = starts.leave(key);
-            (
-                (),
-                if has_left {
-                    starts.next(now)
-                } else {
-                    Vec::new()
-                },
-            )
-        });
+        self.with_starts(|starts, _| starts.leave(key));
     }
 
-    fn with_starts<T>(
-        &self,
-        of: impl FnOnce(&mut StartLimit, Timestamp) -> (T, Vec<Key>),
-    ) -> T {
+    fn with_starts<T>(&self, of: impl FnOnce(&mut StartLimit, Timestamp) -> T) -> T {
         let mut starts = self.starts.lock().unwrap_or_else(PoisonError::into_inner);
         // The limit uses the steady clock, which does not change when the clock is set.
-        let (result, next) = of(&mut starts, self.fence.clock().now());
+        let now = self.fence.clock().now();
+        let result = of(&mut starts, now);
+        let next = starts.next(now);
         drop(starts);
         self.enqueue_keys(next);
         result

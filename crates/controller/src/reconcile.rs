@@ -395,12 +395,12 @@ fn plan_in_turn(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
 
 /// The plan. If the rate limit allows no start yet, the plan that waits for it.
 fn plan_within_limit(context: &Context, key: &Key, snapshot: &Snapshot) -> Plan {
+    let Some(limit) = context.options.max_starts_per_minute else {
+        return make_plan(context, key, snapshot);
+    };
     context.state(key, |state| state.memory.end_start_delay());
     let plan = make_plan(context, key, snapshot);
     let mut steps = plan.actions.iter().map(|action| action.step);
-    let Some(limit) = context.options.max_starts_per_minute else {
-        return plan;
-    };
     if !steps.any(|step| step == Step::CreateBootstrap) {
         context.leave_starts(key);
         return plan;

@@ -46,6 +46,16 @@ async fn ready(cluster: &TestCluster) -> (String, String) {
     (text("reason"), text("message"))
 }
 
+/// Sets the kill switch of the set in one edit with another field, which one machine refuses once.
+async fn kill_with_a_refused_field(cluster: &TestCluster) {
+    let response = refusal(422, "priority is too high");
+    let patch = format!("PATCH {SCHEDULED}/desks-0");
+    cluster.inject_fault(1, &patch, (422, &response));
+    let spec = json!({"killSwitch": true, "priority": 90});
+    edit(cluster, json!({"template": {"spec": spec}})).await;
+    assert_eq!(spec_of(cluster, "desks-0").await["killSwitch"], true);
+}
+
 /// Sends an event of a machine of the set.
 async fn touch(cluster: &TestCluster, name: &str, value: &str) {
     let labels = json!({"metadata": {"labels": {"touched": value}}});
@@ -78,17 +88,8 @@ async fn the_kill_switch_of_a_set_reaches_its_machines_although_no_machine_may_b
 async fn the_kill_switch_gets_through_where_the_server_refuses_another_field_of_the_edit()
 {
     let (cluster, _controller) = set_of_two().await;
-    let response = refusal(422, "priority is too high");
-    let patch = format!("PATCH {SCHEDULED}/desks-0");
-    cluster.inject_fault(1, &patch, (422, &response));
-    edit(
-        &cluster,
-        json!({"template": {"spec": {"killSwitch": true, "priority": 90}}}),
-    )
-    .await;
-    let refused = spec_of(&cluster, "desks-0").await;
-    assert_eq!(refused["killSwitch"], true);
-    assert_ne!(refused["priority"], 90);
+    kill_with_a_refused_field(&cluster).await;
+    assert_ne!(spec_of(&cluster, "desks-0").await["priority"], 90);
     assert_eq!(spec_of(&cluster, "desks-1").await["priority"], 90);
     // It is tried again, and reported until then.
     let (reason, message) = ready(&cluster).await;
@@ -127,15 +128,7 @@ async fn a_switch_that_was_sent_alone_is_taken_back_with_the_edit() {
         json!({"killSwitch": null, "priority": 80}),
     ] {
         let (cluster, _controller) = set_of_two().await;
-        let response = refusal(422, "priority is too high");
-        let patch = format!("PATCH {SCHEDULED}/desks-0");
-        cluster.inject_fault(1, &patch, (422, &response));
-        edit(
-            &cluster,
-            json!({"template": {"spec": {"killSwitch": true, "priority": 90}}}),
-        )
-        .await;
-        assert_eq!(spec_of(&cluster, "desks-0").await["killSwitch"], true);
+        kill_with_a_refused_field(&cluster).await;
         edit(&cluster, json!({"template": {"spec": reverted}})).await;
         for name in ["desks-0", "desks-1"] {
             let spec = spec_of(&cluster, name).await;
