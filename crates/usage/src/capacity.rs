@@ -43,6 +43,7 @@ pub struct ValueTime {
     #[serde(skip)]
     pub text: String,
     /// For how many seconds the schedule of today plans them.
+    #[schemars(range(min = 0))]
     pub seconds: i64,
 }
 

@@ -12,20 +12,28 @@ use crate::rates::Rate;
 pub struct Figures {
     /// Seconds in which the schedule wanted the machine, except while it was disabled, killed or
     /// kept from starting by an override.
+    #[schemars(range(min = 0))]
     pub wanted_seconds: i64,
     /// Seconds with a Ready Node.
+    #[schemars(range(min = 0))]
     pub active_seconds: i64,
     /// Seconds in which objects of the machine existed without a Ready Node.
+    #[schemars(range(min = 0))]
     pub provisioning_seconds: i64,
     /// Seconds in which the machine was wanted without a Ready Node.
+    #[schemars(range(min = 0))]
     pub late_seconds: i64,
     /// Seconds in which the machine was wanted in audit mode, and would have been used.
+    #[schemars(range(min = 0))]
     pub audited_seconds: i64,
     /// Seconds in which a machine existed, active and provisioning, or would have in audit mode.
+    #[schemars(range(min = 0))]
     pub used_seconds: i64,
     /// Seconds of a machine that is always on, over the same time.
+    #[schemars(range(min = 0))]
     pub always_on_seconds: i64,
     /// How often the owner of the host reclaimed it.
+    #[schemars(range(min = 0))]
     pub reclaims: i64,
 }
 
